@@ -1,0 +1,37 @@
+//! One webhook as it was received.
+
+use bytes::Bytes;
+
+/// One webhook as it was received. The body is bytes and stays bytes: nothing here parses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    /// The hook's own id: UUIDv7 text by custom, any non-empty string accepted.
+    pub id: String,
+    /// The source the hook was captured under.
+    pub source_id: String,
+    /// The tenant, where the source carries one.
+    pub tenant_id: Option<String>,
+    /// When the hook was received, unix milliseconds.
+    pub received_at: i64,
+    /// The request's method.
+    pub method: String,
+    /// The request's path.
+    pub path: String,
+    /// The request's headers in the order they arrived. A value is bytes: HTTP does not promise
+    /// text.
+    pub headers: Vec<(String, Bytes)>,
+    /// The request's content type.
+    pub content_type: Option<String>,
+    /// The body, verbatim.
+    pub body: Bytes,
+    /// The provider's own key for the event, where one was found.
+    pub dedupe_key: Option<String>,
+}
+
+impl Envelope {
+    /// The body's length in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.body.len()
+    }
+}

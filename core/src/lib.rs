@@ -1,0 +1,72 @@
+//! The sans-IO core of pubsink: webhooks and events to Google Cloud Pub/Sub as state machines and
+//! pure functions. No I/O, no clock, no async, no threads, no ambient randomness.
+//!
+//! # The machine
+//!
+//! [`publish::Publisher`] publishes to one topic. It has two verbs: [`handle`] takes something
+//! that happened, [`poll`] gives something to do or the instant until which nothing is. A driver
+//! is a loop:
+//!
+//! 1. `handle(now, input)` for each thing that happened: a message, a token, a reply, a flush, a
+//!    close. A timeout needs no input; it shows in the next poll.
+//! 2. `poll(now)` until it answers [`Step::Wait`](publish::Step::Wait), doing what each
+//!    [`Step::Do`](publish::Step::Do) says.
+//! 3. Sleep until the wait's instant, or the next thing that happens.
+//!
+//! Equal inputs give equal outputs, byte for byte: time and the seed are inputs too.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::{Duration, Instant};
+//! use pubsink_core::options::PublisherOptions;
+//! use pubsink_core::publish::{Admission, Input, Message, Output, Publisher, Step};
+//! use pubsink_core::wire::Reply;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = Arc::new(PublisherOptions::builder("my-project", "hooks").build()?);
+//! let mut publisher = Publisher::new(Arc::clone(&options), false, 42);
+//! let now = Instant::now();
+//! let admission = Admission::message(Message::new("hello"), &options)?;
+//! publisher.handle(now, Input::Admit { tag: "first", admission })?;
+//!
+//! // The batch waits 20 ms for company, then leaves.
+//! let Step::Wait(Some(due), _) = publisher.poll(now) else { unreachable!() };
+//! assert_eq!(due, now + Duration::from_millis(20));
+//! let Step::Do(Output::Send(request)) = publisher.poll(due) else { unreachable!() };
+//! let (http, sent) = request.encode();
+//! assert_eq!(http.body(), r#"{"messages":[{"data":"aGVsbG8="}]}"#);
+//!
+//! let reply = Reply { status: 200, body: r#"{"messageIds":["17"]}"#.into(), ..Reply::default() };
+//! publisher.handle(due, Input::Response(sent.answered(&reply)))?;
+//! let Step::Do(Output::Settled { tag, outcome }) = publisher.poll(due) else { unreachable!() };
+//! assert_eq!((tag, outcome?.message_id.as_str()), ("first", "17"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Pure functions beside it
+//!
+//! [`message`] encodes and decodes the hook message; [`wire::read_reply`] classifies a reply;
+//! [`publish::Admission`] checks a message; [`claim`] reads claim refs; [`retry`] says when a
+//! failed delivery is tried again; [`envelope_line`] reads a hook from a line of JSON.
+//!
+//! [`handle`]: publish::Publisher::handle
+//! [`poll`]: publish::Publisher::poll
+
+pub mod attributes;
+pub mod claim;
+pub mod delivery;
+pub mod envelope;
+pub mod envelope_line;
+pub mod failure;
+mod json;
+pub mod limits;
+pub mod message;
+pub mod options;
+pub mod publish;
+pub mod reason;
+pub mod retry;
+pub mod text;
+pub mod token;
+pub mod token_cache;
+pub mod wire;

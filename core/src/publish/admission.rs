@@ -1,0 +1,271 @@
+//! What is checked before a message may join a batch.
+
+use bytes::Bytes;
+
+use crate::attributes::Attributes;
+use crate::delivery::DeliveryContext;
+use crate::envelope::Envelope;
+use crate::failure::{Class, Diagnostics, Failure};
+use crate::limits::{
+    ATTRIBUTE_NAME_MAX_BYTES, ATTRIBUTE_NAME_RESERVED, ATTRIBUTE_VALUE_MAX_BYTES, ATTRIBUTES_MAX,
+    ORDERING_KEY_MAX_BYTES, REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES,
+};
+use crate::message::{self, HookMessage};
+use crate::options::{OrderingKey, PublisherOptions};
+use crate::reason::{InvalidMessage, Reason, SizeLimit};
+use crate::text::Text;
+use crate::wire::size::{Sizes, body_len, measure, protobuf_len};
+
+/// A plain message: what replies and ordinary events are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Message {
+    /// The data, sent as it is.
+    pub data: Bytes,
+    /// The attributes.
+    pub attributes: Attributes,
+    /// The ordering key; empty means none.
+    pub ordering_key: String,
+    /// Whose message it is, so that tenants share the publisher fairly. Never sent.
+    pub tenant: Option<String>,
+}
+
+impl Message {
+    /// A message of `data` alone.
+    #[must_use]
+    pub fn new(data: impl Into<Bytes>) -> Self {
+        Self {
+            data: data.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A message that passed every check: it fits a request and Pub/Sub has no rule against it.
+///
+/// Made from a [`Message`] or a hook by a pure function, so a caller checks on its own task and a
+/// bad message never costs the machine, or another message, anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admission {
+    content: Content,
+    attributes: Attributes,
+    ordering_key: Text,
+    tenant: Option<Text>,
+    sizes: Sizes,
+    attempt: u32,
+    direct: bool,
+    diagnostics: Diagnostics,
+}
+
+/// What becomes the message's data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Data as it is.
+    Plain(Bytes),
+    /// A hook, encoded when its request is.
+    Hook(HookMessage),
+}
+
+impl Admission {
+    /// Checks a plain message.
+    ///
+    /// # Errors
+    ///
+    /// A permanent [`Failure`] that names the rule, the value and the limit.
+    pub fn message(message: Message, options: &PublisherOptions) -> Result<Self, Failure> {
+        let admission = Self {
+            content: Content::Plain(message.data),
+            attributes: message.attributes,
+            ordering_key: message.ordering_key.into(),
+            tenant: tenant(message.tenant.as_deref()),
+            sizes: Sizes::default(),
+            attempt: 1,
+            direct: !options.batch(),
+            diagnostics: Diagnostics::default(),
+        };
+        admission.checked(options)
+    }
+
+    /// Turns a hook into its message and checks it. It is encoded later, with its request.
+    ///
+    /// # Errors
+    ///
+    /// A permanent [`Failure`] that names the rule, the value and the limit.
+    pub fn hook(
+        envelope: &Envelope,
+        context: &DeliveryContext,
+        options: &PublisherOptions,
+    ) -> Result<Self, Failure> {
+        let ordering_key = match options.ordering_key() {
+            OrderingKey::None => String::new(),
+            OrderingKey::Fixed(key) => key.clone(),
+            OrderingKey::FromEnvelope(key) => key(envelope),
+        };
+        let (hook, diagnostics) =
+            HookMessage::new(envelope, context, options.inline_max_bytes()).map_err(permanent)?;
+        let admission = Self {
+            content: Content::Hook(hook),
+            attributes: message::attributes(envelope, context),
+            ordering_key: ordering_key.into(),
+            tenant: tenant(envelope.tenant_id.as_deref()),
+            sizes: Sizes::default(),
+            attempt: context.attempt.max(1),
+            direct: !(options.batch() && context.batch),
+            diagnostics,
+        };
+        admission.checked(options)
+    }
+
+    /// The same message as attempt number `attempt`, from 1.
+    #[must_use]
+    pub fn with_attempt(mut self, attempt: u32) -> Self {
+        self.attempt = attempt.max(1);
+        self
+    }
+
+    /// Whether it is sent in a request of its own.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// The bytes of data, attributes and ordering key: what it counts against the ceilings.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.sizes.message
+    }
+
+    /// Whose message it is.
+    #[must_use]
+    pub fn tenant(&self) -> Option<&Text> {
+        self.tenant.as_ref()
+    }
+
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    pub(crate) fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    pub(crate) fn ordering_key(&self) -> &Text {
+        &self.ordering_key
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    pub(crate) fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    pub(crate) fn take_diagnostics(&mut self) -> Diagnostics {
+        std::mem::take(&mut self.diagnostics)
+    }
+
+    /// Measures the message and checks it against every limit.
+    fn checked(mut self, options: &PublisherOptions) -> Result<Self, Failure> {
+        let data = match &self.content {
+            Content::Plain(data) => data.len(),
+            Content::Hook(hook) => hook.encoded_len(),
+        };
+        check_rules(data, &self.attributes, &self.ordering_key)
+            .map_err(|problem| permanent(Reason::InvalidMessage(problem)))?;
+        self.sizes = measure(data, &self.attributes, &self.ordering_key);
+        check_sizes(&self.sizes, options).map_err(permanent)?;
+        Ok(self)
+    }
+}
+
+/// An empty tenant is none, as in the hook message.
+fn tenant(tenant: Option<&str>) -> Option<Text> {
+    tenant.filter(|tenant| !tenant.is_empty()).map(Text::new)
+}
+
+fn permanent(reason: Reason) -> Failure {
+    Failure::new(Class::Permanent, reason)
+}
+
+fn check_rules(
+    data: usize,
+    attributes: &Attributes,
+    ordering_key: &str,
+) -> Result<(), InvalidMessage> {
+    if data == 0 && attributes.is_empty() {
+        return Err(InvalidMessage::Blank);
+    }
+    if attributes.len() > ATTRIBUTES_MAX {
+        return Err(InvalidMessage::TooManyAttributes {
+            count: attributes.len(),
+            max: ATTRIBUTES_MAX,
+        });
+    }
+    for (name, value) in attributes.iter() {
+        check_attribute(name, value)?;
+    }
+    if ordering_key.len() > ORDERING_KEY_MAX_BYTES {
+        return Err(InvalidMessage::OrderingKeyTooLong {
+            size: ordering_key.len(),
+            max: ORDERING_KEY_MAX_BYTES,
+        });
+    }
+    Ok(())
+}
+
+fn check_attribute(name: &str, value: &str) -> Result<(), InvalidMessage> {
+    let shown = || Text::capped(name.as_bytes());
+    if name.is_empty() {
+        return Err(InvalidMessage::EmptyAttributeName);
+    }
+    if name.len() > ATTRIBUTE_NAME_MAX_BYTES {
+        return Err(InvalidMessage::AttributeNameTooLong {
+            name: shown(),
+            size: name.len(),
+            max: ATTRIBUTE_NAME_MAX_BYTES,
+        });
+    }
+    if name.starts_with(ATTRIBUTE_NAME_RESERVED) {
+        return Err(InvalidMessage::ReservedAttributeName { name: shown() });
+    }
+    if value.len() > ATTRIBUTE_VALUE_MAX_BYTES {
+        return Err(InvalidMessage::AttributeValueTooLong {
+            name: shown(),
+            size: value.len(),
+            max: ATTRIBUTE_VALUE_MAX_BYTES,
+        });
+    }
+    Ok(())
+}
+
+/// The message by its own measure, then alone in a request: a server may never answer one that is
+/// too large.
+fn check_sizes(sizes: &Sizes, options: &PublisherOptions) -> Result<(), Reason> {
+    let protobuf = protobuf_len(&options.topic_name(), sizes.protobuf);
+    let checks = [
+        (
+            sizes.message,
+            options.max_message_bytes(),
+            SizeLimit::Message,
+        ),
+        (
+            body_len(sizes.json),
+            REQUEST_MAX_BODY_BYTES,
+            SizeLimit::RequestBody,
+        ),
+        (
+            protobuf,
+            REQUEST_MAX_PROTOBUF_BYTES,
+            SizeLimit::RequestProtobuf,
+        ),
+    ];
+    for (size, max, limit) in checks {
+        if size > max {
+            return Err(Reason::MessageTooLarge { size, max, limit });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

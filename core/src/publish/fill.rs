@@ -1,0 +1,124 @@
+//! How full a batch is, by each of its limits.
+
+use crate::limits::{REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES};
+use crate::options::PublisherOptions;
+use crate::wire::size::{Sizes, body_len, protobuf_len};
+
+/// What one request may hold.
+#[derive(Debug, Clone)]
+pub(super) struct BatchLimits {
+    entries: usize,
+    data: usize,
+    /// The topic's name, which the protobuf of a request carries.
+    topic_name: String,
+}
+
+impl BatchLimits {
+    pub(super) fn batched(options: &PublisherOptions) -> Self {
+        Self {
+            entries: options.batch_max_entries(),
+            data: options.batch_max_bytes(),
+            topic_name: options.topic_name(),
+        }
+    }
+
+    /// One message a request.
+    pub(super) fn direct(options: &PublisherOptions) -> Self {
+        Self {
+            entries: 1,
+            ..Self::batched(options)
+        }
+    }
+}
+
+/// The sizes of some messages, added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Fill {
+    entries: usize,
+    data: usize,
+    json: usize,
+    protobuf: usize,
+}
+
+impl Fill {
+    pub(super) fn add(&mut self, sizes: Sizes) {
+        self.entries += 1;
+        self.data += sizes.data;
+        self.json += sizes.json;
+        self.protobuf += sizes.protobuf;
+    }
+
+    pub(super) fn remove(&mut self, sizes: Sizes) {
+        self.entries -= 1;
+        self.data -= sizes.data;
+        self.json -= sizes.json;
+        self.protobuf -= sizes.protobuf;
+    }
+
+    /// Whether one more message fits. The first always does: alone it was checked at admission.
+    pub(super) fn takes(&self, sizes: Sizes, limits: &BatchLimits) -> bool {
+        let mut with = *self;
+        with.add(sizes);
+        self.entries == 0 || !with.is_over(limits)
+    }
+
+    /// Whether there is at least one full batch in these messages.
+    pub(super) fn is_full(&self, limits: &BatchLimits) -> bool {
+        self.entries >= limits.entries || self.data >= limits.data || self.is_over(limits)
+    }
+
+    fn is_over(&self, limits: &BatchLimits) -> bool {
+        self.entries > limits.entries
+            || self.data > limits.data
+            || body_len(self.json) > REQUEST_MAX_BODY_BYTES
+            || protobuf_len(&limits.topic_name, self.protobuf) > REQUEST_MAX_PROTOBUF_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> BatchLimits {
+        let options = PublisherOptions::builder("p", "hooks").batch_max_entries(3);
+        BatchLimits::batched(&options.build().unwrap())
+    }
+
+    fn of(data: usize, json: usize, protobuf: usize) -> Sizes {
+        Sizes {
+            data,
+            message: data,
+            json,
+            protobuf,
+        }
+    }
+
+    /// Fills with `sizes` until one does not fit; how many did.
+    fn fitting(sizes: Sizes) -> usize {
+        let (mut fill, limits) = (Fill::default(), limits());
+        while fill.takes(sizes, &limits) {
+            assert!(!fill.is_full(&limits) || fill.entries == 0);
+            fill.add(sizes);
+        }
+        assert!({
+            fill.add(sizes);
+            fill.is_full(&limits)
+        });
+        fill.entries - 1
+    }
+
+    #[test]
+    fn each_limit_closes_a_batch() {
+        assert_eq!(fitting(of(1, 10, 5)), 3, "entries");
+        assert_eq!(fitting(of(3_750_000, 10, 5)), 2, "data, just full");
+        assert_eq!(fitting(of(3_750_001, 10, 5)), 1, "data");
+        assert_eq!(fitting(of(1, 5_000_000, 5)), 2, "body");
+        assert_eq!(fitting(of(1, 5_242_880, 5)), 1, "body, punctuation counted");
+        assert_eq!(fitting(of(1, 10, 5_000_000)), 1, "protobuf, topic counted");
+    }
+
+    #[test]
+    fn a_message_over_the_byte_limit_leaves_alone() {
+        assert_eq!(fitting(of(7_600_000, 10_200_000, 7_600_100)), 1);
+    }
+}

@@ -1,0 +1,92 @@
+//! What time does: requests that get no answer, and the end of a close.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::fate::{Fate, closed};
+use super::{AUTHORIZE_TIMEOUT, Closing, Publisher, State};
+use crate::failure::Class;
+use crate::publish::io::Output;
+use crate::publish::job::Job;
+use crate::publish::waiting::Kind;
+use crate::reason::TransportKind;
+
+impl<T> Publisher<T> {
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some((due, id)) = self.deadlines.first().copied() {
+            if due > now {
+                break;
+            }
+            self.deadlines.pop_first();
+            let state = self.requests.get(&id).map(|request| &request.state);
+            let fate = match state {
+                Some(State::Sent(_) | State::SentAgain) => {
+                    let detail = "no reply within twice the timeout, connecting included";
+                    Fate::transport(TransportKind::Timeout, detail.into(), true)
+                }
+                _ => {
+                    let seconds = AUTHORIZE_TIMEOUT.as_secs();
+                    let detail = format!("the token provider did not answer within {seconds} s");
+                    Fate::no_credentials(detail.into())
+                }
+            };
+            self.outputs.push_back(Output::Cancel(id));
+            self.end(id, &fate);
+        }
+        let deadline = self.closing.as_ref().and_then(|closing| closing.deadline);
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            self.closing = Some(Closing { deadline: None });
+            self.give_up(now);
+        }
+    }
+
+    /// Settles everything that is held: the time for closing is over.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        let unsent = closed("the publisher was shut down before the message was sent");
+        let unsent = Fate::is(Class::Transient, unsent);
+        let sent = closed("the publisher was shut down before the reply came");
+        let mut sent = Fate::is(Class::Transient, sent);
+        sent.may_have_been_stored = true;
+        while let Some((id, request)) = self.requests.first_key_value() {
+            let id = *id;
+            let fate = match request.state {
+                State::Sent(_) | State::SentAgain => &sent,
+                State::Authorizing | State::Reauthorizing(..) => &unsent,
+            };
+            self.outputs.push_back(Output::Cancel(id));
+            self.end(id, fate);
+        }
+        self.parts = [VecDeque::new(), VecDeque::new()];
+        while let Some((id, job)) = self.jobs.first_key_value() {
+            let id = *id;
+            let key = job.key.clone();
+            self.fail_job(id, &unsent);
+            if let Some(key) = key {
+                self.waiting.release(&key);
+            }
+        }
+        // What a key settles one way may free more of it to go the other way, so both are asked
+        // until neither has any.
+        while let Some((kind, batch)) = Kind::ALL
+            .into_iter()
+            .find_map(|kind| Some((kind, self.waiting.take(kind, now)?)))
+        {
+            let key = batch.key.clone();
+            let id = self.new_job(Job::new(kind, batch));
+            self.fail_job(id, &unsent);
+            if let Some(key) = key {
+                self.waiting.release(&key);
+            }
+        }
+        self.report_flushes();
+    }
+
+    /// Fails all that is left of a job that has no request.
+    pub(super) fn fail_job(&mut self, id: u64, fate: &Fate) {
+        let parts = self.jobs.get_mut(&id).map(Job::take_parts);
+        for part in parts.into_iter().flatten() {
+            self.fail(id, part, fate);
+        }
+        self.jobs.remove(&id);
+    }
+}

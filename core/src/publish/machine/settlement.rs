@@ -1,0 +1,84 @@
+//! Admission and settlement: every mark that came in goes out once.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Publisher;
+use super::fate::{Fate, FateClass, closed};
+use crate::failure::{Class, Failure, Outcome};
+use crate::publish::admission::Admission;
+use crate::publish::io::Output;
+use crate::publish::job::Member;
+use crate::retry::throttle_draw;
+
+impl<T> Publisher<T> {
+    /// Takes a message, or gives its mark back at once with the failure. The same as
+    /// [`Input::Admit`](crate::publish::Input::Admit), whose refusals come out of the next poll.
+    ///
+    /// # Errors
+    ///
+    /// The mark and the failure: the publisher holds as much as it may, or is closed.
+    pub fn try_admit(
+        &mut self,
+        now: Instant,
+        tag: T,
+        mut admission: Admission,
+    ) -> Result<(), (T, Failure)> {
+        let now = self.advance(now);
+        let (tenant, size) = (admission.tenant(), admission.size());
+        let mut failure = if self.closing.is_some() {
+            Failure::new(Class::Transient, closed("the publisher is closed"))
+        } else if let Err(full) = self.ceilings.admit(tenant, size) {
+            let pause = throttle_draw(&mut self.rng, admission.attempt());
+            Failure::new(Class::RetryAfter(pause), full)
+        } else {
+            let stretch = self.flushes.admit();
+            self.waiting.push(tag, admission, stretch, now);
+            return Ok(());
+        };
+        failure.diagnostics = admission.take_diagnostics();
+        Err((tag, failure))
+    }
+
+    pub(super) fn admit(&mut self, now: Instant, tag: T, admission: Admission) {
+        if let Err((tag, failure)) = self.try_admit(now, tag, admission) {
+            let outcome = Err(failure);
+            self.outputs.push_back(Output::Settled { tag, outcome });
+        }
+    }
+
+    pub(super) fn settle(&mut self, member: Member<T>, outcome: Outcome) {
+        self.ceilings.release(member.tenant.as_ref(), member.size);
+        self.flushes.settle(member.stretch);
+        let tag = member.tag;
+        self.outputs.push_back(Output::Settled { tag, outcome });
+    }
+
+    /// Settles the messages `part` of a job with one failure.
+    pub(super) fn fail(&mut self, job: u64, part: Range<usize>, fate: &Fate) {
+        let Some(members) = self.jobs.get_mut(&job).map(|job| job.take(part)) else {
+            return;
+        };
+        for mut member in members.collect::<Vec<_>>() {
+            let class = match fate.class {
+                // Each with a draw of its own, so that they do not come back together.
+                FateClass::Throttled(at_least) => {
+                    let draw = throttle_draw(&mut self.rng, member.attempt);
+                    Class::RetryAfter(at_least.map_or(draw, |pause| pause.max(draw)))
+                }
+                FateClass::Is(class) => class,
+            };
+            let mut failure = Failure::new(class, Arc::clone(&fate.reason));
+            failure.may_have_been_stored = fate.may_have_been_stored;
+            failure.diagnostics = std::mem::take(&mut member.diagnostics);
+            self.settle(member, Err(failure));
+        }
+    }
+
+    pub(super) fn report_flushes(&mut self) {
+        while let Some(tag) = self.flushes.pop_done() {
+            self.outputs.push_back(Output::Flushed { tag });
+        }
+    }
+}

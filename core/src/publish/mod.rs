@@ -1,0 +1,33 @@
+//! Publishing to one topic, as a machine without I/O.
+//!
+//! ```text
+//! message or hook ─ Admission ─▶ tenants in turn ─▶ batch ─▶ authorize ─▶ send ─▶ reply
+//!                     │ refused      │ queue full                              │
+//!                     ▼              ▼                          refused: halves, ahead of
+//!                  outcome        outcome ◀──────── settled ◀── new batches ◀──┘
+//! ```
+//!
+//! A driver calls [`Publisher::handle`] when something happened, then [`Publisher::poll`] until
+//! it answers [`Step::Wait`]; it sleeps until that instant or the next input. No other order of
+//! calls matters.
+
+mod admission;
+mod arrivals;
+mod ceilings;
+mod fill;
+mod flushes;
+mod io;
+mod job;
+mod lane;
+mod linger;
+mod machine;
+mod outlet;
+mod request;
+mod tenants;
+mod waiting;
+
+pub(crate) use admission::Content;
+pub use admission::{Admission, Message};
+pub use io::{Gauges, Input, Misuse, Output, RequestId, Step, WaitReason};
+pub use machine::{AUTHORIZE_TIMEOUT, Publisher};
+pub use request::{PublishRequest, Response, Sent};

@@ -1,0 +1,149 @@
+//! A request on its way: encoded, sent and answered outside the machine.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::{Request, Uri};
+
+use super::admission::Admission;
+use super::io::RequestId;
+use crate::reason::{Reason, TransportKind};
+use crate::text::Text;
+use crate::token::Token;
+use crate::wire::{self, EncodedPublish, Reply, Verdict, read_reply_hiding};
+
+/// A request to encode and send. Encoding is the costly part, so it is left to the task that
+/// sends.
+#[derive(Debug)]
+pub struct PublishRequest {
+    pub(super) id: RequestId,
+    pub(super) url: Uri,
+    pub(super) token: Option<Token>,
+    pub(super) payload: Payload,
+}
+
+/// The messages of a request.
+#[derive(Debug)]
+pub(super) enum Payload {
+    /// A new batch.
+    Fresh(Vec<Admission>),
+    /// Messages that were encoded before.
+    Again(EncodedPublish),
+}
+
+impl PublishRequest {
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// How many messages it carries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.payload {
+            Payload::Fresh(messages) => messages.len(),
+            Payload::Again(encoded) => encoded.len(),
+        }
+    }
+
+    /// Whether it carries none, which never happens.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Encodes it: the HTTP request to send, and what turns its reply into the machine's input.
+    #[must_use]
+    pub fn encode(self) -> (Request<Bytes>, Sent) {
+        let encoded = match self.payload {
+            Payload::Fresh(messages) => wire::encode(messages.iter()),
+            Payload::Again(encoded) => encoded,
+        };
+        let request = wire::http_request(&self.url, encoded.body(), self.token.as_ref());
+        let sent = Sent {
+            id: self.id,
+            token: self.token,
+            encoded,
+        };
+        (request, sent)
+    }
+}
+
+/// A request that was encoded, and is sent.
+#[derive(Debug)]
+pub struct Sent {
+    id: RequestId,
+    token: Option<Token>,
+    encoded: EncodedPublish,
+}
+
+impl Sent {
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// Pub/Sub, or something before it, answered.
+    #[must_use]
+    pub fn answered(self, reply: &Reply) -> Response {
+        let verdict = read_reply_hiding(reply, self.encoded.len(), self.token.as_ref());
+        Response {
+            id: self.id,
+            encoded: self.encoded,
+            verdict,
+        }
+    }
+
+    /// No answer came. Whether the messages may have been stored follows from `kind`: without a
+    /// connection nothing was sent.
+    #[must_use]
+    pub fn failed(self, kind: TransportKind, detail: &str) -> Response {
+        let hidden = self.token.as_ref();
+        let hidden = hidden.and_then(|token| token.hide_in(detail.as_bytes()));
+        let detail = Text::capped(hidden.as_deref().unwrap_or(detail.as_bytes()));
+        Response {
+            id: self.id,
+            encoded: self.encoded,
+            verdict: Verdict::Transient {
+                reason: Reason::Transport {
+                    transport: kind,
+                    detail,
+                },
+                may_have_been_stored: kind != TransportKind::Connect,
+            },
+        }
+    }
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub struct Response {
+    pub(super) id: RequestId,
+    pub(super) encoded: EncodedPublish,
+    pub(super) verdict: Verdict,
+}
+
+impl Response {
+    /// The request's number.
+    #[must_use]
+    pub fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// What the reply means for the request's messages.
+    #[must_use]
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Whether it answers a request of the messages `range` of a batch of `batch`.
+    pub(super) fn fits(&self, range: &Range<usize>, batch: usize) -> bool {
+        let ids_fit = match &self.verdict {
+            Verdict::Delivered(ids) => ids.len() == range.len(),
+            _ => true,
+        };
+        ids_fit && self.encoded.is_part(range, batch)
+    }
+}

@@ -1,0 +1,247 @@
+//! What waits to be sent, and which of it goes next.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::time::Instant;
+
+use super::admission::Admission;
+use super::fill::BatchLimits;
+use super::flushes::Stretch;
+use super::lane::{Lane, LaneState};
+use super::linger::Linger;
+use super::outlet::Outlet;
+use crate::options::PublisherOptions;
+use crate::text::Text;
+
+/// How a message leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// With others, after a linger.
+    Batched,
+    /// In a request of its own, at once.
+    Direct,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 2] = [Self::Batched, Self::Direct];
+
+    pub(super) fn of(admission: &Admission) -> Self {
+        if admission.is_direct() {
+            Self::Direct
+        } else {
+            Self::Batched
+        }
+    }
+}
+
+/// An admitted message.
+#[derive(Debug)]
+pub(super) struct Entry<T> {
+    pub(super) tag: T,
+    pub(super) admission: Admission,
+    pub(super) stretch: Stretch,
+    pub(super) arrival: Instant,
+}
+
+/// The messages of one request to be.
+#[derive(Debug)]
+pub(super) struct Batch<T> {
+    /// The ordering key they share. Nothing else of it leaves before [`Waiting::release`].
+    pub(super) key: Option<Text>,
+    pub(super) entries: Vec<Entry<T>>,
+}
+
+/// Everything admitted and not yet in a request.
+///
+/// Messages without an ordering key share one queue for each kind. Each ordering key that has
+/// something waiting or in flight is a lane of its own, which costs nothing once it has neither.
+#[derive(Debug)]
+pub(super) struct Waiting<T> {
+    batched: Outlet<T>,
+    direct: Outlet<T>,
+    /// Only looked up, never iterated.
+    lanes: HashMap<Text, Lane<T>, BuildHasherDefault<DefaultHasher>>,
+    /// Lanes whose batch still lingers, by when it is due.
+    lingering: BTreeSet<(Instant, Text)>,
+    linger: Linger,
+    len: usize,
+}
+
+impl<T> Waiting<T> {
+    pub(super) fn new(options: &PublisherOptions) -> Self {
+        Self {
+            batched: Outlet::new(BatchLimits::batched(options), true),
+            direct: Outlet::new(BatchLimits::direct(options), false),
+            lanes: HashMap::default(),
+            lingering: BTreeSet::new(),
+            linger: Linger::new(options.batch_linger()),
+            len: 0,
+        }
+    }
+
+    /// How many messages wait.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many ordering keys have something waiting or in flight.
+    pub(super) fn keys(&self) -> usize {
+        self.lanes.len()
+    }
+
+    pub(super) fn push(&mut self, tag: T, admission: Admission, stretch: Stretch, now: Instant) {
+        let entry = Entry {
+            tag,
+            admission,
+            stretch,
+            arrival: now,
+        };
+        self.len += 1;
+        let key = entry.admission.ordering_key();
+        if key.is_empty() {
+            match Kind::of(&entry.admission) {
+                Kind::Batched => self.batched.push(entry),
+                Kind::Direct => self.direct.push(entry),
+            }
+            return;
+        }
+        let key = key.clone();
+        let lane = self.lanes.entry(key.clone()).or_insert_with(Lane::new);
+        lane.push(entry);
+        self.settle_in(&key);
+    }
+
+    /// The next batch of `kind` that has to leave by `now`.
+    pub(super) fn take(&mut self, kind: Kind, now: Instant) -> Option<Batch<T>> {
+        self.end_lingers(now);
+        let outlet = match kind {
+            Kind::Batched => &mut self.batched,
+            Kind::Direct => &mut self.direct,
+        };
+        let unkeyed = outlet.due(&self.linger).is_some_and(|due| due <= now);
+        let keyed = !outlet.ready.is_empty();
+        // Where both could go they take turns, so that neither keeps the other waiting.
+        let take_keyed = keyed && (!unkeyed || outlet.keyed_turn);
+        if !take_keyed && !unkeyed {
+            return None;
+        }
+        outlet.keyed_turn = !take_keyed;
+        let batch = if take_keyed {
+            let key = outlet.ready.pop()?;
+            let lane = self.lanes.get_mut(&key)?;
+            Batch {
+                entries: lane.take(&outlet.limits),
+                key: Some(key),
+            }
+        } else {
+            Batch {
+                key: None,
+                entries: outlet.take(),
+            }
+        };
+        self.len -= batch.entries.len();
+        Some(batch)
+    }
+
+    /// When the next batch of `kind` has to leave; an instant in the past means now.
+    pub(super) fn due(&self, kind: Kind) -> Option<Instant> {
+        let outlet = match kind {
+            Kind::Batched => &self.batched,
+            Kind::Direct => &self.direct,
+        };
+        let ready = outlet.ready.peek().and_then(|key| {
+            let lane = self.lanes.get(key)?;
+            lane.entries.front().map(|entry| entry.arrival)
+        });
+        let lingering = match kind {
+            Kind::Batched => self.lingering.first().map(|(due, _)| *due),
+            Kind::Direct => None,
+        };
+        let dues = [ready, lingering, outlet.due(&self.linger)];
+        dues.into_iter().flatten().min()
+    }
+
+    /// The request of ordering key `key` is over: its next messages may leave.
+    pub(super) fn release(&mut self, key: &Text) {
+        if let Some(lane) = self.lanes.get_mut(key) {
+            lane.state = LaneState::Idle;
+            if lane.entries.is_empty() {
+                self.lanes.remove(key);
+            } else {
+                self.settle_in(key);
+            }
+        }
+    }
+
+    /// What waits now leaves without lingering.
+    pub(super) fn flush(&mut self, now: Instant) {
+        self.linger.flush(now);
+        self.end_all_lingers();
+    }
+
+    /// Nothing lingers any more.
+    pub(super) fn close(&mut self) {
+        self.linger.close();
+        self.end_all_lingers();
+    }
+
+    /// The lane has work and no request: it becomes ready, or lingers.
+    fn settle_in(&mut self, key: &Text) {
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
+        let Some(head) = lane.entries.front() else {
+            return;
+        };
+        let kind = Kind::of(&head.admission);
+        let due = self.linger.due(head.arrival);
+        let ready = kind == Kind::Direct
+            || due <= head.arrival
+            || lane.batched.is_full(&self.batched.limits);
+        match lane.state {
+            LaneState::Idle if !ready => {
+                lane.state = LaneState::Lingering(due);
+                self.lingering.insert((due, key.clone()));
+            }
+            LaneState::Idle => self.make_ready(key),
+            LaneState::Lingering(due) if ready => {
+                self.lingering.remove(&(due, key.clone()));
+                self.make_ready(key);
+            }
+            LaneState::Lingering(_) | LaneState::Busy => {}
+        }
+    }
+
+    fn make_ready(&mut self, key: &Text) {
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
+        lane.state = LaneState::Busy;
+        let Some(head) = lane.entries.front() else {
+            return;
+        };
+        let (kind, tenant) = (Kind::of(&head.admission), head.admission.tenant().cloned());
+        self.outlet(kind).ready.push(tenant, key.clone());
+    }
+
+    fn end_lingers(&mut self, now: Instant) {
+        while self.lingering.first().is_some_and(|(due, _)| *due <= now) {
+            if let Some((_, key)) = self.lingering.pop_first() {
+                self.make_ready(&key);
+            }
+        }
+    }
+
+    fn end_all_lingers(&mut self) {
+        while let Some((_, key)) = self.lingering.pop_first() {
+            self.make_ready(&key);
+        }
+    }
+
+    fn outlet(&mut self, kind: Kind) -> &mut Outlet<T> {
+        match kind {
+            Kind::Batched => &mut self.batched,
+            Kind::Direct => &mut self.direct,
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The reasons a delivery can fail for.
+
+use crate::text::Text;
+
+/// What happened to a message that was not delivered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Reason {
+    /// The message is larger than can be sent. Nothing was sent.
+    #[error("the message takes {size} bytes {limit}, over the limit of {max}")]
+    MessageTooLarge {
+        /// Its size, by the limit's own measure.
+        size: usize,
+        /// The most that can be sent.
+        max: usize,
+        /// Which measure it is over.
+        limit: SizeLimit,
+    },
+    /// The message breaks a rule of Pub/Sub or of the message format. Nothing was sent.
+    #[error("the message is invalid: {0}")]
+    InvalidMessage(InvalidMessage),
+    /// Pub/Sub answered with an error document.
+    #[error("Pub/Sub answered {http} {status}{}: {message}", reason_suffix(error_reason.as_ref()))]
+    Pubsub {
+        /// The HTTP status.
+        http: u16,
+        /// The document's `status`, empty where it had none.
+        status: Text,
+        /// The document's `message`, empty where it had none.
+        message: Text,
+        /// The `reason` of its ErrorInfo, or else of its legacy `errors` list.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        error_reason: Option<Text>,
+    },
+    /// Something answered that is not Pub/Sub: a proxy, a load balancer.
+    #[error("HTTP status {http} without a Pub/Sub error document: {body:?}")]
+    Status {
+        /// The HTTP status.
+        http: u16,
+        /// The head of the body.
+        body: Text,
+    },
+    /// A 200 that does not carry one id for each message.
+    #[error("a 200 reply without one message id for each message: {body:?}")]
+    UnexpectedReply {
+        /// The head of the body.
+        body: Text,
+    },
+    /// The token provider gave no token. Nothing was sent.
+    #[error("no credentials: {detail}")]
+    NoCredentials {
+        /// What the provider said.
+        detail: Text,
+    },
+    /// The request did not get through, or its reply did not.
+    #[error("transport ({transport}): {detail}")]
+    Transport {
+        /// Where it broke.
+        transport: TransportKind,
+        /// What the transport said.
+        detail: Text,
+    },
+    /// The publisher holds as much as it may. Nothing was sent.
+    #[error("the batch queue is full: it holds its limit of {max} {ceiling}")]
+    BatchQueueFull {
+        /// Which ceiling was reached.
+        ceiling: Ceiling,
+        /// The ceiling.
+        max: usize,
+    },
+    /// The body is too large to travel in the message, and its claim cannot be used.
+    #[error("{0}")]
+    ClaimCheck(ClaimProblem),
+}
+
+impl Reason {
+    /// The reason's kind, as operators write it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::MessageTooLarge { .. } => "message_too_large",
+            Self::InvalidMessage(_) => "invalid_message",
+            Self::Pubsub { .. } => "pubsub",
+            Self::Status { .. } => "status",
+            Self::UnexpectedReply { .. } => "unexpected_reply",
+            Self::NoCredentials { .. } => "no_credentials",
+            Self::Transport { .. } => "transport",
+            Self::BatchQueueFull { .. } => "batch_queue_full",
+            Self::ClaimCheck(_) => "claim_check",
+        }
+    }
+}
+
+fn reason_suffix(reason: Option<&Text>) -> String {
+    reason.map_or_else(String::new, |reason| format!(" ({reason})"))
+}
+
+/// Which measure of a message is over its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum SizeLimit {
+    /// Data, attribute names and values, and ordering key together (`max_message_bytes`).
+    #[error("of data, attributes and ordering key")]
+    Message,
+    /// The HTTP body a request of this message alone would have.
+    #[error("as the body of a request")]
+    RequestBody,
+    /// The protobuf a request of this message alone would be.
+    #[error("as a protobuf request")]
+    RequestProtobuf,
+}
+
+/// A rule a message breaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(tag = "problem", rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum InvalidMessage {
+    /// Pub/Sub takes no message without data and without attributes.
+    #[error("it has neither data nor attributes; Pub/Sub needs one of them")]
+    Blank,
+    /// More attributes than Pub/Sub takes.
+    #[error("it has {count} attributes; Pub/Sub takes at most {max}")]
+    TooManyAttributes {
+        /// How many it has.
+        count: usize,
+        /// How many it may have.
+        max: usize,
+    },
+    /// An attribute's name is empty.
+    #[error("an attribute's name is empty; Pub/Sub wants 1 to 256 bytes")]
+    EmptyAttributeName,
+    /// An attribute's name is too long.
+    #[error("the name of attribute {name:?} has {size} bytes; Pub/Sub takes at most {max}")]
+    AttributeNameTooLong {
+        /// The head of the name.
+        name: Text,
+        /// Its size in bytes.
+        size: usize,
+        /// The most it may have.
+        max: usize,
+    },
+    /// An attribute's name starts with `goog`.
+    #[error("the name of attribute {name:?} starts with \"goog\", which Pub/Sub keeps for itself")]
+    ReservedAttributeName {
+        /// The name.
+        name: Text,
+    },
+    /// An attribute's value is too long.
+    #[error("the value of attribute {name:?} has {size} bytes; Pub/Sub takes at most {max}")]
+    AttributeValueTooLong {
+        /// The attribute.
+        name: Text,
+        /// Its size in bytes.
+        size: usize,
+        /// The most it may have.
+        max: usize,
+    },
+    /// The ordering key is too long.
+    #[error("the ordering key has {size} bytes; Pub/Sub takes at most {max}")]
+    OrderingKeyTooLong {
+        /// Its size in bytes.
+        size: usize,
+        /// The most it may have.
+        max: usize,
+    },
+    /// A header to be forwarded is not text.
+    #[error("the value of header {name:?} is not UTF-8, so it cannot be forwarded unchanged")]
+    HeaderNotUtf8 {
+        /// The header's name, lowercased.
+        name: Text,
+    },
+    /// The envelope's id is empty.
+    #[error("the envelope's id is empty")]
+    EmptyId,
+    /// The function that yields the ordering key panicked.
+    #[error("the function that yields its ordering key panicked")]
+    OrderingKeyPanicked,
+}
+
+/// Where a request broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum TransportKind {
+    /// No connection was made, so nothing was sent.
+    #[error("connect")]
+    Connect,
+    /// The reply did not come in time.
+    #[error("timeout")]
+    Timeout,
+    /// The connection broke under the request.
+    #[error("connection")]
+    Connection,
+    /// The publisher was closed, or its driver ended, before the outcome was known.
+    #[error("closed")]
+    Closed,
+    /// Anything else the transport said.
+    #[error("other")]
+    Other,
+}
+
+/// A ceiling on what a publisher holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Ceiling {
+    /// `batch_queue_max`.
+    #[error("entries")]
+    Entries,
+    /// `batch_queue_bytes`.
+    #[error("bytes")]
+    Bytes,
+    /// `batch_queue_tenant`.
+    #[error("entries of one tenant")]
+    Tenant,
+}
+
+/// Why a claim cannot stand for a body.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(tag = "problem", rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum ClaimProblem {
+    /// The body needs a claim, and none was handed in with the delivery.
+    #[error(
+        "the body has {size} bytes, over inline_max_bytes ({max}), and no claim came with the \
+         delivery; check the body in first, or raise inline_max_bytes"
+    )]
+    Missing {
+        /// The body's size.
+        size: usize,
+        /// The most that travels inline.
+        max: usize,
+    },
+    /// The claim belongs to another tenant than the hook.
+    #[error("the claim belongs to tenant {claim:?}, the hook to {hook:?}")]
+    TenantMismatch {
+        /// The claim's tenant.
+        claim: Text,
+        /// The hook's tenant (`default` where it has none).
+        hook: Text,
+    },
+}

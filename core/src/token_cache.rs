@@ -1,0 +1,207 @@
+//! When a token is used again, and when a new one is fetched.
+
+use std::time::{Duration, Instant};
+
+use crate::text::Text;
+use crate::token::Token;
+
+/// The least time between two fetches: a token service in trouble, or one that hands out tokens
+/// that are refused, is asked once a second and no more.
+pub const FETCH_PAUSE: Duration = Duration::from_secs(1);
+
+/// A token is fetched anew this long before its end (or half its life, if that is shorter).
+/// Google's metadata server caches a token until about then, so that earlier gives the same one.
+const REFRESH_BEFORE_END: Duration = Duration::from_secs(240);
+
+/// A token and how long it is good for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedToken {
+    /// The token.
+    pub token: Token,
+    /// How long it is good for, where the source says so. Without it, until it is refused.
+    pub expires_in: Option<Duration>,
+}
+
+/// Decides between the cached token and a fetch. Holds one token and no clock.
+#[derive(Debug, Default)]
+pub struct TokenCache {
+    cached: Option<Cached>,
+    last_fetch: Option<Instant>,
+    last_error: Option<Text>,
+}
+
+#[derive(Debug)]
+struct Cached {
+    token: Token,
+    refresh_at: Option<Instant>,
+    ends_at: Option<Instant>,
+}
+
+/// What to do for a token.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TokenStep {
+    /// Use this one.
+    Use(Token),
+    /// Fetch one; tell [`TokenCache::fetched`].
+    Fetch,
+    /// There is none: the last fetch failed a moment ago.
+    Failed(Text),
+}
+
+impl TokenCache {
+    /// An empty cache.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A token is wanted; `refused` is one that was refused, if any.
+    pub fn want(&mut self, now: Instant, refused: Option<&Token>) -> TokenStep {
+        let paused = self.last_fetch.is_some_and(|last| now < last + FETCH_PAUSE);
+        if let Some(cached) = &self.cached {
+            let refused = Some(&cached.token) == refused;
+            let fresh = cached.refresh_at.is_none_or(|at| now < at) && !refused;
+            // A refused token that is a moment old is given again: it is what the source has.
+            if fresh || paused {
+                return TokenStep::Use(cached.token.clone());
+            }
+            if refused {
+                self.cached = None;
+            }
+        }
+        if let (true, Some(error)) = (paused, &self.last_error) {
+            return TokenStep::Failed(error.clone());
+        }
+        // Counted from its start, so that a fetch that is cut off counts too.
+        self.last_fetch = Some(now);
+        TokenStep::Fetch
+    }
+
+    /// A fetch ended; what to use now. A token that was to be replaced early is used on while it
+    /// lasts.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no token.
+    pub fn fetched(
+        &mut self,
+        now: Instant,
+        result: Result<FetchedToken, Text>,
+    ) -> Result<Token, Text> {
+        self.last_fetch = Some(now);
+        match result {
+            Ok(FetchedToken { token, expires_in }) => {
+                self.last_error = None;
+                let at = |after: Duration| now.checked_add(after);
+                let early = |life: Duration| life.saturating_sub(REFRESH_BEFORE_END.min(life / 2));
+                self.cached = Some(Cached {
+                    token: token.clone(),
+                    refresh_at: expires_in.and_then(|life| at(early(life))),
+                    ends_at: expires_in.and_then(at),
+                });
+                Ok(token)
+            }
+            Err(error) => {
+                self.last_error = Some(error.clone());
+                self.cached
+                    .take_if(|cached| cached.ends_at.is_none_or(|end| end <= now));
+                self.cached
+                    .as_ref()
+                    .map(|cached| cached.token.clone())
+                    .ok_or(error)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    fn token(text: &str) -> Token {
+        Token::new(text).unwrap()
+    }
+
+    fn fetched(text: &str, expires_in: Option<u64>) -> Result<FetchedToken, Text> {
+        Ok(FetchedToken {
+            token: token(text),
+            expires_in: expires_in.map(S),
+        })
+    }
+
+    #[test]
+    fn a_token_is_used_until_minutes_before_its_end() {
+        let start = Instant::now();
+        let mut cache = TokenCache::new();
+        assert_eq!(cache.want(start, None), TokenStep::Fetch);
+        let _ = cache.fetched(start, fetched("a", Some(3_600)));
+        assert_eq!(
+            cache.want(start + S(3_359), None),
+            TokenStep::Use(token("a"))
+        );
+        assert_eq!(cache.want(start + S(3_360), None), TokenStep::Fetch);
+        let _ = cache.fetched(start + S(3_360), fetched("b", Some(60)));
+        assert_eq!(
+            cache.want(start + S(3_389), None),
+            TokenStep::Use(token("b"))
+        );
+        assert_eq!(cache.want(start + S(3_390), None), TokenStep::Fetch);
+    }
+
+    #[test]
+    fn a_refused_token_is_fetched_anew_at_most_once_a_second() {
+        let start = Instant::now();
+        let mut cache = TokenCache::new();
+        cache.want(start, None);
+        let _ = cache.fetched(start, fetched("a", None));
+        let a = token("a");
+        assert_eq!(cache.want(start + S(10), Some(&a)), TokenStep::Fetch);
+        let _ = cache.fetched(start + S(10), fetched("a", None));
+        assert_eq!(
+            cache.want(start + S(10), Some(&a)),
+            TokenStep::Use(a.clone())
+        );
+        assert_eq!(cache.want(start + S(11), Some(&a)), TokenStep::Fetch);
+        let _ = cache.fetched(start + S(11), fetched("b", None));
+        assert_eq!(
+            cache.want(start + S(11), Some(&a)),
+            TokenStep::Use(token("b"))
+        );
+    }
+
+    #[test]
+    fn a_failed_fetch_is_repeated_at_most_once_a_second() {
+        let start = Instant::now();
+        let mut cache = TokenCache::new();
+        assert_eq!(cache.want(start, None), TokenStep::Fetch);
+        let _ = cache.fetched(start, Err("down".into()));
+        assert_eq!(cache.want(start, None), TokenStep::Failed("down".into()));
+        assert_eq!(cache.want(start + S(1), None), TokenStep::Fetch);
+        let _ = cache.fetched(start + S(1), fetched("a", None));
+        assert_eq!(cache.want(start + S(2), None), TokenStep::Use(token("a")));
+    }
+
+    #[test]
+    fn a_token_that_still_lasts_outlives_a_failed_refresh() {
+        let start = Instant::now();
+        let mut cache = TokenCache::new();
+        cache.want(start, None);
+        let _ = cache.fetched(start, fetched("a", Some(3_600)));
+        assert_eq!(cache.want(start + S(3_400), None), TokenStep::Fetch);
+        assert_eq!(
+            cache.fetched(start + S(3_400), Err("down".into())),
+            Ok(token("a"))
+        );
+        assert_eq!(
+            cache.want(start + S(3_400), None),
+            TokenStep::Use(token("a"))
+        );
+        assert_eq!(cache.want(start + S(3_600), None), TokenStep::Fetch);
+        assert_eq!(
+            cache.fetched(start + S(3_600), Err("down".into())),
+            Err("down".into())
+        );
+    }
+}

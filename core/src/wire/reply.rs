@@ -1,0 +1,192 @@
+//! A reply to a publish request, and what it means for the request's messages.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use serde::Deserialize;
+
+use super::error_document::ErrorDocument;
+use super::retry_hint::parse_retry_after;
+use crate::failure::MessageId;
+use crate::reason::Reason;
+use crate::text::Text;
+use crate::token::Token;
+
+/// An HTTP reply, body read (or cut at the transport's limit).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// When it came, unix milliseconds: a `Retry-After` may be a date.
+    pub received_at_ms: u64,
+}
+
+/// What a reply means for all messages of its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Stored, one id for each message, in order.
+    Delivered(Vec<MessageId>),
+    /// A message was refused: a single one for good, several are bisected to find it.
+    Refused(Reason),
+    /// The request was too large (HTTP 413): several messages are halved; for a single one it is
+    /// transient like any other reply that is no error document.
+    TooLarge(Reason),
+    /// The token was refused: one fresh token is tried, then it is a config failure.
+    Unauthenticated(Reason),
+    /// The topic or the rights are wrong, no message is.
+    Config(Reason),
+    /// The service asks for a pause.
+    Throttled {
+        /// What it said.
+        reason: Reason,
+        /// The least pause it named.
+        at_least: Option<Duration>,
+        /// Whether the messages may have been stored all the same.
+        may_have_been_stored: bool,
+    },
+    /// It may pass by itself.
+    Transient {
+        /// What it said.
+        reason: Reason,
+        /// Whether the messages may have been stored all the same.
+        may_have_been_stored: bool,
+    },
+}
+
+/// Reads the reply to a request of `expected` messages.
+///
+/// The class is decided by the document's `status`, then the HTTP status, never by message text;
+/// a body that cannot be read never changes it.
+#[must_use]
+pub fn read_reply(reply: &Reply, expected: usize) -> Verdict {
+    read_reply_hiding(reply, expected, None)
+}
+
+/// The same; where the reply repeats `token`, as a proxy's error page may, no reason does.
+pub(crate) fn read_reply_hiding(reply: &Reply, expected: usize, token: Option<&Token>) -> Verdict {
+    let show = |bytes: &[u8]| match token.and_then(|token| token.hide_in(bytes)) {
+        Some(hidden) => Text::capped(&hidden),
+        None => Text::capped(bytes),
+    };
+    if reply.status == 200 {
+        return read_ids(reply, expected, show);
+    }
+    let at_least = parse_retry_after(&reply.headers, reply.received_at_ms);
+    match ErrorDocument::parse(&reply.body) {
+        Some(document) => read_document(reply.status, &document, at_least, show),
+        None => read_status(reply, at_least, show),
+    }
+}
+
+/// The reasons with which a 403 means "slow down": ErrorInfo's, then the legacy ones.
+const RATE_LIMIT_INFO: &str = "RATE_LIMIT_EXCEEDED";
+const RATE_LIMIT_LEGACY: [&str; 3] = [
+    "rateLimitExceeded",
+    "userRateLimitExceeded",
+    "quotaExceeded",
+];
+
+fn read_document(
+    http: u16,
+    document: &ErrorDocument,
+    header: Option<Duration>,
+    show: impl Fn(&[u8]) -> Text,
+) -> Verdict {
+    let reason = Reason::Pubsub {
+        http,
+        status: show(document.status.as_bytes()),
+        message: show(document.message.as_bytes()),
+        error_reason: document.reason().map(|reason| show(reason.as_bytes())),
+    };
+    let rate_limited = http == 403
+        && (document.info_reason.as_deref() == Some(RATE_LIMIT_INFO)
+            || (document.legacy_reason.as_deref())
+                .is_some_and(|reason| RATE_LIMIT_LEGACY.contains(&reason)));
+    let throttled = |reason| Verdict::Throttled {
+        reason,
+        at_least: header.max(document.retry_delay),
+        may_have_been_stored: may_have_been_stored(http),
+    };
+    match document.status.as_str() {
+        _ if rate_limited => throttled(reason),
+        "INVALID_ARGUMENT" => Verdict::Refused(reason),
+        "NOT_FOUND" | "PERMISSION_DENIED" => Verdict::Config(reason),
+        "UNAUTHENTICATED" => Verdict::Unauthenticated(reason),
+        "RESOURCE_EXHAUSTED" => throttled(reason),
+        _ => match http {
+            429 | 503 => throttled(reason),
+            413 => Verdict::TooLarge(reason),
+            _ => Verdict::Transient {
+                reason,
+                may_have_been_stored: may_have_been_stored(http),
+            },
+        },
+    }
+}
+
+fn read_status(reply: &Reply, at_least: Option<Duration>, show: impl Fn(&[u8]) -> Text) -> Verdict {
+    let http = reply.status;
+    let reason = Reason::Status {
+        http,
+        body: show(&reply.body),
+    };
+    let may_have_been_stored = may_have_been_stored(http);
+    match http {
+        429 | 503 => Verdict::Throttled {
+            reason,
+            at_least,
+            may_have_been_stored,
+        },
+        413 => Verdict::TooLarge(reason),
+        _ => Verdict::Transient {
+            reason,
+            may_have_been_stored,
+        },
+    }
+}
+
+/// Whether a server that answers with `http` may have stored the messages: another success, a
+/// request it gave up on in the middle, a fault of its own.
+fn may_have_been_stored(http: u16) -> bool {
+    matches!(http, 200..=299 | 408 | 409 | 499 | 500..)
+}
+
+/// A publish reply. Unknown keys are passed over.
+#[derive(Deserialize)]
+struct PublishReply<'a> {
+    #[serde(borrow, rename = "messageIds")]
+    message_ids: Vec<Id<'a>>,
+}
+
+/// One id, borrowed from the reply where it has no escapes.
+#[derive(Deserialize)]
+struct Id<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn read_ids(reply: &Reply, expected: usize, show: impl Fn(&[u8]) -> Text) -> Verdict {
+    match serde_json::from_slice::<PublishReply<'_>>(&reply.body) {
+        Ok(parsed) if parsed.message_ids.len() == expected => {
+            let ids = parsed.message_ids.into_iter().filter_map(|Id(id)| {
+                MessageId::from_utf8(match id {
+                    Cow::Borrowed(id) => reply.body.slice_ref(id.as_bytes()),
+                    Cow::Owned(id) => Bytes::from(id),
+                })
+            });
+            Verdict::Delivered(ids.collect())
+        }
+        _ => Verdict::Transient {
+            reason: Reason::UnexpectedReply {
+                body: show(&reply.body),
+            },
+            may_have_been_stored: true,
+        },
+    }
+}
