@@ -1,0 +1,26 @@
+//! pubsink on tokio: its clock, its tasks, and an HTTP client on hyper.
+//!
+//! ```no_run
+//! use pubsink_tokio::core::options::PublisherOptions;
+//! use pubsink_tokio::core::publish::Message;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = PublisherOptions::builder("my-project", "hooks").build()?;
+//! let publisher = pubsink_tokio::publisher(options).spawn()?;
+//! let delivered = publisher.publish(Message::new("hello")).await?;
+//! println!("stored as {}", delivered.message_id);
+//! # Ok(())
+//! # }
+//! ```
+
+mod builder;
+mod client;
+mod runtime;
+
+pub use builder::{NoRuntime, PublisherBuilder, publisher};
+pub use client::{HttpClient, HttpClientBuilder};
+pub use pubsink_runtime::{
+    CachedTokens, Delivery, Driver, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource,
+    core, seam,
+};
+pub use runtime::{Tokio, TokioTimer};

@@ -1,0 +1,112 @@
+//! What a handle's calls return.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use pubsink_core::failure::{Failure, Outcome};
+
+use crate::shared::{Shared, driver_ended};
+use crate::slots::{Done, SlotId};
+
+/// A message on its way. Resolves once Pub/Sub has confirmed it, or it is known why not.
+///
+/// The message was admitted when the call returned this: it goes on its way whether this is
+/// polled or not, and dropping it does not take the message back.
+#[derive(Debug)]
+#[must_use = "a delivery that is not awaited hides its outcome"]
+pub struct Delivery(State);
+
+#[derive(Debug)]
+enum State {
+    Refused(Option<Box<Failure>>),
+    Admitted(Waiter),
+}
+
+impl Delivery {
+    pub(crate) fn refused(failure: Failure) -> Self {
+        Self(State::Refused(Some(Box::new(failure))))
+    }
+
+    pub(crate) fn admitted(shared: &Arc<Shared>, slot: SlotId) -> Self {
+        Self(State::Admitted(Waiter::new(shared, slot)))
+    }
+}
+
+impl Future for Delivery {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        match &mut self.0 {
+            State::Refused(failure) => match failure.take() {
+                Some(failure) => Poll::Ready(Err(*failure)),
+                // Polled after it was ready.
+                None => Poll::Pending,
+            },
+            State::Admitted(waiter) => waiter.poll(cx).map(|done| match done {
+                Done::Settled(outcome) => outcome,
+                Done::Flushed => Err(driver_ended()),
+            }),
+        }
+    }
+}
+
+/// A flush on its way. Resolves once everything admitted before it is settled.
+#[derive(Debug)]
+#[must_use = "a flush is done once it was awaited"]
+pub struct Flush(Option<Waiter>);
+
+impl Flush {
+    /// A flush that waits for `slot`, or one with nothing to wait for.
+    pub(crate) fn new(shared: &Arc<Shared>, slot: Option<SlotId>) -> Self {
+        Self(slot.map(|slot| Waiter::new(shared, slot)))
+    }
+}
+
+impl Future for Flush {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.0 {
+            Some(waiter) => waiter.poll(cx).map(|_| ()),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+/// Waits in a slot, and leaves it when dropped.
+#[derive(Debug)]
+struct Waiter {
+    shared: Arc<Shared>,
+    slot: Option<SlotId>,
+}
+
+impl Waiter {
+    fn new(shared: &Arc<Shared>, slot: SlotId) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            slot: Some(slot),
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Done> {
+        let Some(slot) = self.slot else {
+            // Polled after it was ready.
+            return Poll::Pending;
+        };
+        let done = self.shared.poll_slot(slot, cx);
+        if done.is_ready() {
+            self.slot = None;
+        }
+        done
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            self.shared.abandon(slot);
+        }
+    }
+}

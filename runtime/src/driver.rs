@@ -1,0 +1,137 @@
+//! The driver: one loop between the machine and the runtime.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use futures_util::future::AbortHandle;
+use pubsink_core::options::PublisherOptions;
+use pubsink_core::publish::{Publisher as Machine, RequestId};
+
+use crate::publisher::Publisher;
+use crate::seam::{Runtime, SendLimits, Timer, Transport};
+use crate::shared::{Action, Shared, Turn};
+use crate::tasks::{AnyTokens, Tasks};
+use crate::tokens::TokenProvider;
+
+/// A publisher and the driver that runs it. Spawn the driver on the runtime, or nothing is sent.
+///
+/// `seed` decides the pauses of throttled messages and nothing else.
+pub fn connect<R, T, P>(
+    options: PublisherOptions,
+    runtime: R,
+    transport: T,
+    tokens: Option<P>,
+    seed: u64,
+) -> (Publisher, Driver)
+where
+    R: Runtime,
+    T: Transport,
+    P: TokenProvider,
+{
+    let options = Arc::new(options);
+    let machine = Machine::new(Arc::clone(&options), tokens.is_some(), seed);
+    let shared = Arc::new(Shared::new(machine));
+    let clock = runtime.clone();
+    let publisher = Publisher::new(Arc::clone(&shared), Arc::clone(&options), move || {
+        clock.now()
+    });
+    let tasks = Tasks {
+        runtime,
+        shared,
+        transport: Arc::new(transport),
+        tokens: tokens.map(|tokens| Arc::new(tokens) as Arc<dyn AnyTokens>),
+        limits: SendLimits::new(options.timeout()),
+    };
+    let end = End(tasks.runtime.clone(), Arc::clone(&tasks.shared));
+    let driver = Driver(Box::pin(async move {
+        // Inside the future, so that it ends with it, polled or not.
+        let _end = end;
+        drive(tasks).await;
+    }));
+    (publisher, driver)
+}
+
+/// Runs a publisher. Ends when the publisher was closed and everything is settled; dropped before
+/// that, it settles what is left as failed.
+#[must_use = "a publisher sends nothing until its driver is spawned"]
+pub struct Driver(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Driver")
+    }
+}
+
+async fn drive<R: Runtime, T: Transport>(tasks: Tasks<R, T>) {
+    let mut timer = pin!(tasks.runtime.timer());
+    let mut running: BTreeMap<RequestId, AbortHandle> = BTreeMap::new();
+    loop {
+        let Turn {
+            answered,
+            actions,
+            until,
+            closed,
+        } = tasks.shared.turn(tasks.runtime.now());
+        for id in answered {
+            running.remove(&id);
+        }
+        for action in actions {
+            match action {
+                Action::Authorize(id, refused) => {
+                    running.insert(id, tasks.authorize(id, refused));
+                }
+                Action::Send(request) => {
+                    running.insert(request.id(), tasks.send(request));
+                }
+                Action::Cancel(id) => {
+                    if let Some(task) = running.remove(&id) {
+                        task.abort();
+                    }
+                }
+            }
+        }
+        if closed {
+            return;
+        }
+        if let Some(at) = until {
+            timer.as_mut().reset(at);
+        }
+        wait(&tasks.shared, timer.as_mut(), until).await;
+    }
+}
+
+/// Until something happened, or the timer fired where one is set.
+async fn wait<T: Timer>(shared: &Shared, mut timer: Pin<&mut T>, until: Option<Instant>) {
+    poll_fn(|cx| {
+        if shared.poll_notified(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        match until {
+            Some(_) => timer.as_mut().poll(cx),
+            None => Poll::Pending,
+        }
+    })
+    .await;
+}
+
+/// Settles what is left when the driver ends, in whatever way.
+struct End<R: Runtime>(R, Arc<Shared>);
+
+impl<R: Runtime> Drop for End<R> {
+    fn drop(&mut self) {
+        self.1.end(self.0.now());
+    }
+}

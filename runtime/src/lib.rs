@@ -1,0 +1,26 @@
+//! The driver that runs pubsink's machines, generic over the runtime.
+//!
+//! A runtime crate (`pubsink-tokio`) implements the [seam](seam), three small traits, and gives
+//! its users a constructor. Everything here only glues: what is sent, when, and what a reply
+//! means is decided in `pubsink-core`.
+//!
+//! - [`Publisher`]: the handle. `Clone + Send + Sync`.
+//! - [`Delivery`]: what a handle's calls return; resolves once Pub/Sub has confirmed.
+//! - [`connect`]: a handle and the [`Driver`] future that runs it.
+//! - [`TokenProvider`] and [`CachedTokens`]: credentials.
+
+mod delivery;
+mod driver;
+mod publisher;
+pub mod seam;
+mod shared;
+mod slots;
+mod tasks;
+mod tokens;
+
+pub use delivery::{Delivery, Flush};
+pub use driver::{Driver, connect};
+pub use publisher::Publisher;
+pub use tokens::{CachedTokens, NoToken, TokenFn, TokenProvider, TokenSource};
+
+pub use pubsink_core as core;

@@ -1,0 +1,133 @@
+//! The handle.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pubsink_core::delivery::DeliveryContext;
+use pubsink_core::envelope::Envelope;
+use pubsink_core::failure::{Class, Failure};
+use pubsink_core::options::PublisherOptions;
+use pubsink_core::publish::{Admission, Gauges, Message};
+use pubsink_core::reason::{InvalidMessage, Reason};
+
+use crate::delivery::{Delivery, Flush};
+use crate::shared::Shared;
+
+/// Publishes to one topic. Clones share everything; dropping the last one sends what was admitted
+/// in the background, as long as the runtime runs.
+///
+/// - A topic without a subscription still confirms, and discards.
+/// - Pub/Sub stores a repeated publish twice: consumers dedupe on `ankusa_idempotency_key`.
+/// - An ordering key orders only with an ordering-enabled subscription, through one regional
+///   endpoint.
+#[derive(Clone)]
+pub struct Publisher(Arc<Handle>);
+
+struct Handle {
+    shared: Arc<Shared>,
+    options: Arc<PublisherOptions>,
+    now: Box<dyn Fn() -> Instant + Send + Sync>,
+}
+
+impl Publisher {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        options: Arc<PublisherOptions>,
+        now: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Handle {
+            shared,
+            options,
+            now: Box::new(now),
+        }))
+    }
+
+    /// Publishes a plain message.
+    ///
+    /// It is checked and admitted before this returns, so messages leave in the order of the
+    /// calls; the returned future tells its outcome. Past a ceiling it is refused at once, with
+    /// a pause to wait before the next try.
+    pub fn publish(&self, message: Message) -> Delivery {
+        self.admit(Admission::message(message, &self.0.options))
+    }
+
+    /// Publishes a hook: one attempt, with its context. See [`publish`](Self::publish).
+    ///
+    /// With [`DeliveryContext::batch`] it may share its request with others.
+    pub fn deliver(&self, envelope: &Envelope, context: &DeliveryContext) -> Delivery {
+        let options = &self.0.options;
+        // Making the ordering key is the user's code.
+        let admission = catch_unwind(AssertUnwindSafe(|| {
+            Admission::hook(envelope, context, options)
+        }));
+        self.admit(admission.unwrap_or_else(|_| {
+            let reason = Reason::InvalidMessage(InvalidMessage::OrderingKeyPanicked);
+            Err(Failure::new(Class::Permanent, reason))
+        }))
+    }
+
+    /// Publishes a message that was checked before, as [`Admission`] allows on any thread.
+    pub fn admit(&self, admission: Result<Admission, Failure>) -> Delivery {
+        let shared = &self.0.shared;
+        match admission.and_then(|admission| shared.admit(self.now(), admission)) {
+            Ok(slot) => Delivery::admitted(shared, slot),
+            Err(failure) => Delivery::refused(failure),
+        }
+    }
+
+    /// Sends what waits without lingering. The returned future resolves once everything admitted
+    /// before the call is settled, in flight or not.
+    pub fn flush(&self) -> Flush {
+        let slot = self.0.shared.flush(self.now());
+        Flush::new(&self.0.shared, slot)
+    }
+
+    /// Takes nothing more, sends what waits, and resolves once everything is settled: after
+    /// `limit` what is left fails as transient.
+    pub fn shutdown(&self, limit: Duration) -> Flush {
+        let now = self.now();
+        let flush = self.flush();
+        self.0.shared.close(now, now.checked_add(limit));
+        flush
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn gauges(&self) -> Gauges {
+        self.0.shared.gauges().0
+    }
+
+    /// Whether its driver runs. When it does not, every message is refused.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.0.shared.gauges().1
+    }
+
+    /// Its options.
+    #[must_use]
+    pub fn options(&self) -> &PublisherOptions {
+        &self.0.options
+    }
+
+    fn now(&self) -> Instant {
+        (self.0.now)()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.close((self.now)(), None);
+    }
+}
+
+impl fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher")
+            .field("topic", &self.0.options.topic_name())
+            .field("endpoint", &self.0.options.endpoint().as_str())
+            .field("gauges", &self.gauges())
+            .finish()
+    }
+}

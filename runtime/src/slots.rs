@@ -1,0 +1,149 @@
+//! Where outcomes wait for whoever awaits them: slots that are used again, not a channel for
+//! each message.
+
+use std::task::{Context, Poll, Waker};
+
+use pubsink_core::failure::Outcome;
+
+/// A slot's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SlotId(usize);
+
+/// What a slot waits for.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Settled(Outcome),
+    Flushed,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Free,
+    /// Nothing came yet; whoever waits is woken.
+    Waiting(Option<Waker>),
+    Done(Done),
+    /// Nobody waits any more.
+    Abandoned,
+}
+
+/// All slots of a publisher.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+}
+
+/// Below this many, unused slots are kept for the next burst.
+const KEEP: usize = 8_192;
+
+impl Slots {
+    /// A slot to wait in.
+    pub(crate) fn open(&mut self) -> SlotId {
+        let slot = Slot::Waiting(None);
+        if let Some(index) = self.free.pop() {
+            self.slots[index] = slot;
+            return SlotId(index);
+        }
+        self.slots.push(slot);
+        SlotId(self.slots.len() - 1)
+    }
+
+    /// Puts the outcome into the slot; gives back whom to wake.
+    pub(crate) fn fill(&mut self, id: SlotId, done: Done) -> Option<Waker> {
+        match std::mem::replace(&mut self.slots[id.0], Slot::Done(done)) {
+            Slot::Waiting(waker) => waker,
+            Slot::Abandoned => {
+                self.close(id);
+                None
+            }
+            Slot::Free | Slot::Done(_) => None,
+        }
+    }
+
+    /// Takes the outcome, or keeps `cx` to be woken.
+    pub(crate) fn poll(&mut self, id: SlotId, cx: &mut Context<'_>) -> Poll<Done> {
+        let slot = &mut self.slots[id.0];
+        if let Slot::Waiting(waker) = slot {
+            match waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                None => *waker = Some(cx.waker().clone()),
+            }
+            return Poll::Pending;
+        }
+        let slot = std::mem::replace(slot, Slot::Abandoned);
+        self.close(id);
+        match slot {
+            Slot::Done(done) => Poll::Ready(done),
+            // A slot is opened by one future, which reads it once.
+            Slot::Free | Slot::Abandoned | Slot::Waiting(_) => Poll::Pending,
+        }
+    }
+
+    /// Nobody waits any more. A message goes on its way all the same.
+    pub(crate) fn abandon(&mut self, id: SlotId) {
+        match self.slots[id.0] {
+            Slot::Waiting(_) => self.slots[id.0] = Slot::Abandoned,
+            Slot::Done(_) => self.close(id),
+            Slot::Free | Slot::Abandoned => {}
+        }
+    }
+
+    /// Frees a slot that nobody waits in.
+    pub(crate) fn close(&mut self, id: SlotId) {
+        self.slots[id.0] = Slot::Free;
+        self.free.push(id.0);
+        if self.free.len() == self.slots.len() && self.slots.len() > KEEP {
+            *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poll(slots: &mut Slots, id: SlotId) -> Poll<Done> {
+        slots.poll(id, &mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_slot_is_used_again_once_it_was_read() {
+        let mut slots = Slots::default();
+        let first = slots.open();
+        assert!(poll(&mut slots, first).is_pending());
+        assert!(slots.fill(first, Done::Flushed).is_some());
+        assert!(poll(&mut slots, first).is_ready());
+        assert_eq!(slots.open(), first);
+        assert_eq!(slots.slots.len(), 1);
+    }
+
+    #[test]
+    fn an_abandoned_slot_is_freed_when_its_outcome_comes_and_not_before() {
+        let mut slots = Slots::default();
+        let early = slots.open();
+        slots.abandon(early);
+        assert_ne!(slots.open(), early);
+        assert!(slots.fill(early, Done::Flushed).is_none());
+        assert_eq!(slots.open(), early);
+    }
+
+    #[test]
+    fn an_outcome_nobody_reads_frees_its_slot() {
+        let mut slots = Slots::default();
+        let late = slots.open();
+        slots.fill(late, Done::Flushed);
+        slots.abandon(late);
+        assert_eq!(slots.open(), late);
+    }
+
+    #[test]
+    fn the_memory_of_a_large_burst_is_given_back() {
+        let mut slots = Slots::default();
+        let all: Vec<_> = (0..=KEEP).map(|_| slots.open()).collect();
+        for id in all {
+            slots.fill(id, Done::Flushed);
+            assert!(poll(&mut slots, id).is_ready());
+        }
+        assert_eq!(slots.slots.capacity(), 0);
+    }
+}
