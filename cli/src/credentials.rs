@@ -1,0 +1,118 @@
+//! Bearer tokens from a command or an environment variable.
+
+use std::fmt::Display;
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use pubsink_core::token::Token;
+use pubsink_core::token_cache::FetchedToken;
+use pubsink_tokio::{CachedTokens, NoToken, TokenSource};
+
+use crate::exit::CommandError;
+
+/// How long a token command may run. Below the core's own limit, so that it is ended too.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(25);
+/// The most bytes of its output that are read: no token is as long.
+const OUTPUT_MAX: u64 = 64 * 1024;
+
+/// Where the bearer token comes from. Without either no token is sent.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Credentials (without either no token is sent)")]
+#[group(multiple = false)]
+pub(crate) struct Credentials {
+    /// Run CMD by the shell for a bearer token, for example
+    /// 'gcloud auth print-access-token'. It is run again when Pub/Sub refuses the token
+    #[arg(long, value_name = "CMD")]
+    token_command: Option<String>,
+    /// Take the bearer token from this environment variable
+    #[arg(long, value_name = "VAR")]
+    token_env: Option<String>,
+}
+
+impl Credentials {
+    /// The provider that was asked for, if any.
+    pub(crate) fn provider(&self) -> Result<Option<CachedTokens<Source>>, CommandError> {
+        let source = if let Some(command) = &self.token_command {
+            Source::Command(command.clone())
+        } else if let Some(variable) = &self.token_env {
+            let failed = |why: &dyn Display| CommandError::new(format!("--token-env {variable}"), why);
+            let value = std::env::var_os(variable).ok_or_else(|| failed(&"it is not set"))?;
+            let token = Token::new(&value.to_string_lossy()).map_err(|error| failed(&error))?;
+            Source::Fixed(token)
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(CachedTokens::new(source)))
+    }
+}
+
+/// Where tokens are fetched.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Command(String),
+    Fixed(Token),
+}
+
+impl TokenSource for Source {
+    async fn fetch(&self) -> Result<FetchedToken, NoToken> {
+        let token = match self {
+            Self::Fixed(token) => token.clone(),
+            Self::Command(command) => {
+                let command = command.clone();
+                let (sender, receiver) = async_channel::bounded(1);
+                thread::spawn(move || sender.send_blocking(run(&command)));
+                let lost = |_| Err(NoToken("the token command's thread ended".to_owned()));
+                receiver.recv().await.unwrap_or_else(lost)?
+            }
+        };
+        Ok(FetchedToken {
+            token,
+            expires_in: None,
+        })
+    }
+}
+
+fn run(command: &str) -> Result<Token, NoToken> {
+    let failed = |why: String| NoToken(format!("the token command {why}"));
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(format!("cannot be run: {error}")))?;
+    let output = child.stdout.take();
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        let read = output.map(|output| output.take(OUTPUT_MAX).read_to_string(&mut text));
+        read.transpose().map(|_| text)
+    });
+    wait(&mut child).map_err(failed)?;
+    match reader.join() {
+        Ok(Ok(text)) => Token::new(&text).map_err(|error| failed(format!("printed no token: {error}"))),
+        _ => Err(failed("printed no text".to_owned())),
+    }
+}
+
+/// Waits for a successful end, or ends it.
+fn wait(child: &mut Child) -> Result<(), String> {
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("failed: {status}")),
+            Ok(None) if started.elapsed() < COMMAND_TIMEOUT => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                let seconds = COMMAND_TIMEOUT.as_secs();
+                return Err(format!("did not end within {seconds} s"));
+            }
+            Err(error) => return Err(format!("cannot be waited for: {error}")),
+        }
+    }
+}

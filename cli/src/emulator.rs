@@ -1,0 +1,60 @@
+//! `pubsink emulator`: the embedded Pub/Sub as a local server.
+
+use clap::Args;
+use pubsink_fixtures::broker::SubscriptionConfig;
+use pubsink_fixtures::server::Server;
+
+use crate::exit::{CommandError, Exit};
+use crate::interrupt::Interrupt;
+
+/// Serves Pub/Sub's REST API on 127.0.0.1, in memory, until SIGINT or SIGTERM. Prints its address
+/// as host:port, which is what `PUBSUB_EMULATOR_HOST` takes.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The port; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Create this topic, and with :SUB a subscription to it. Short ids, or projects/P/topics/T
+    #[arg(long = "topic", value_name = "T[:SUB]")]
+    topics: Vec<String>,
+    /// The project of short ids
+    #[arg(long, default_value = "local")]
+    project: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
+    let server = Server::builder().port(arguments.port).start();
+    let server = server.map_err(|error| {
+        CommandError::new(format!("cannot listen on port {}", arguments.port), error)
+    })?;
+    for topic in &arguments.topics {
+        let created = create(&server, topic, &arguments.project);
+        created.map_err(|error| CommandError::new(format!("--topic {topic}"), error))?;
+    }
+    let interrupt = Interrupt::listen()?;
+    println!("{}", server.addr());
+    eprintln!("pubsink: Pub/Sub in memory at {}", server.endpoint());
+    interrupt.wait();
+    Ok(Exit::Delivered)
+}
+
+fn create(server: &Server, topic: &str, project: &str) -> Result<(), String> {
+    let (topic, subscription) = match topic.split_once(':') {
+        Some((topic, subscription)) => (topic, Some(subscription)),
+        None => (topic, None),
+    };
+    let (project, topic) = match topic.strip_prefix("projects/") {
+        Some(full) => full.split_once("/topics/").ok_or("not projects/P/topics/T")?,
+        None => (project, topic),
+    };
+    let name = format!("projects/{project}/topics/{topic}");
+    server.create_topic(&name).map_err(|status| status.to_string())?;
+    if let Some(subscription) = subscription {
+        let subscription = format!("projects/{project}/subscriptions/{subscription}");
+        let config = SubscriptionConfig::new(&subscription, &name);
+        let created = server.create_subscription(config);
+        created.map_err(|status| status.to_string())?;
+    }
+    Ok(())
+}

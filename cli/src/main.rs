@@ -1,0 +1,65 @@
+//! `pubsink`: webhooks and events to Google Cloud Pub/Sub, from the command line.
+
+mod bench;
+mod credentials;
+mod demo;
+mod emulator;
+mod exit;
+mod interrupt;
+mod publish;
+mod pull;
+mod runtime;
+mod say;
+mod topic;
+
+use std::io::IsTerminal as _;
+
+use clap::{Parser, Subcommand};
+
+use exit::{CommandError, Exit};
+
+/// Publish webhooks and events to Google Cloud Pub/Sub.
+///
+/// Start with `pubsink demo`, which needs neither an account nor a network. Then run
+/// `pubsink emulator --topic hooks` in one terminal and publish to it from another.
+///
+/// Set PUBSINK_LOG (for example to debug) to see what goes on inside.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, after_help = exit::CODES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Arguments),
+    Publish(Box<publish::Arguments>),
+    Emulator(emulator::Arguments),
+    Bench(bench::Arguments),
+}
+
+fn main() -> Exit {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::builder()
+                .with_env_var("PUBSINK_LOG")
+                .with_default_directive(tracing_subscriber::filter::LevelFilter::WARN.into())
+                .from_env_lossy(),
+        )
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        // It would panic where standard error is closed.
+        .log_internal_errors(false)
+        .init();
+    let done = match Arguments::parse().command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Publish(arguments) => publish::run(&arguments),
+        Command::Emulator(arguments) => emulator::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+    };
+    done.unwrap_or_else(|CommandError(message)| {
+        say::say(format_args!("pubsink: {message}"));
+        Exit::Usage
+    })
+}

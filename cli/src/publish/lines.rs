@@ -1,0 +1,154 @@
+//! Input lines, read on a thread of their own.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::thread;
+
+use async_channel::{Receiver, Sender};
+
+use crate::exit::CommandError;
+
+/// The longest line taken: far above the largest body that Pub/Sub takes, and a bound on memory.
+const LINE_MAX: usize = 64 * 1024 * 1024;
+/// How many lines are read ahead.
+const READ_AHEAD: usize = 64;
+
+/// A line of input.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// Its number, from 1.
+    pub(super) number: u64,
+    /// Its bytes, without the line's end.
+    pub(super) text: Vec<u8>,
+    /// Whether it was longer than can be taken, and was cut.
+    pub(super) cut: bool,
+    /// How many bytes of input end with it.
+    pub(super) position: u64,
+}
+
+/// Lines as they come, or why there are no more.
+pub(super) type Lines = Receiver<io::Result<Line>>;
+
+/// Opens the input: its lines, and its size where that is known.
+pub(super) fn open(path: &Path) -> Result<(Lines, Option<u64>), CommandError> {
+    let (sender, receiver) = async_channel::bounded(READ_AHEAD);
+    if path == Path::new("-") {
+        thread::spawn(move || read(io::stdin().lock(), &sender));
+        return Ok((receiver, None));
+    }
+    let shown = path.display();
+    let file = File::open(path)
+        .map_err(|error| CommandError::new(format!("cannot open --input {shown}"), error))?;
+    let size = file.metadata().ok().filter(|data| data.is_file());
+    let size = size.map(|data| data.len());
+    thread::spawn(move || read(BufReader::with_capacity(1 << 16, file), &sender));
+    Ok((receiver, size))
+}
+
+/// Reads to the end, or until nobody listens.
+fn read(mut input: impl BufRead, sender: &Sender<io::Result<Line>>) {
+    let mut number = 0;
+    let mut position = 0;
+    loop {
+        let line = next_line(&mut input, number + 1, &mut position);
+        number += 1;
+        let Some(line) = line.transpose() else {
+            return;
+        };
+        let failed = line.is_err();
+        if sender.send_blocking(line).is_err() || failed {
+            return;
+        }
+    }
+}
+
+fn next_line(
+    input: &mut impl BufRead,
+    number: u64,
+    position: &mut u64,
+) -> io::Result<Option<Line>> {
+    let mut text = Vec::new();
+    let limit = LINE_MAX as u64 + 1;
+    let mut read = input.by_ref().take(limit).read_until(b'\n', &mut text)? as u64;
+    if read == 0 {
+        return Ok(None);
+    }
+    let cut = text.len() > LINE_MAX && text.last() != Some(&b'\n');
+    if cut {
+        text.truncate(LINE_MAX);
+        read += skip_line(input)?;
+    }
+    *position += read;
+    if text.last() == Some(&b'\n') {
+        text.pop();
+    }
+    Ok(Some(Line {
+        number,
+        text,
+        cut,
+        position: *position,
+    }))
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        let buffer = input.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(skipped);
+        }
+        let end = buffer.iter().position(|b| *b == b'\n');
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        input.consume(used);
+        skipped += used as u64;
+        if end.is_some() {
+            return Ok(skipped);
+        }
+    }
+}
+
+impl Line {
+    /// What is wrong with a line that was cut.
+    pub(super) fn too_long() -> String {
+        format!("the line is longer than {LINE_MAX} bytes; only its head is kept")
+    }
+
+    /// Whether there is nothing on it.
+    pub(super) fn is_blank(&self) -> bool {
+        self.text.trim_ascii().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(input: &[u8]) -> Vec<Line> {
+        let (sender, receiver) = async_channel::unbounded();
+        read(input, &sender);
+        drop(sender);
+        std::iter::from_fn(|| receiver.try_recv().ok())
+            .map(|line| line.unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_numbered_and_the_last_one_needs_no_end() {
+        let lines = lines(b"one\n\nthree");
+        let texts: Vec<_> = lines.iter().map(|line| (line.number, &line.text[..])).collect();
+        assert_eq!(texts, [(1, &b"one"[..]), (2, b""), (3, b"three")]);
+        assert_eq!(lines[2].position, 10);
+        assert!(lines[1].is_blank());
+    }
+
+    #[test]
+    fn an_endless_line_is_cut_and_the_next_one_is_whole() {
+        let mut input = vec![b'x'; LINE_MAX + 10];
+        input.extend_from_slice(b"\nnext\n");
+        let lines = lines(&input);
+        assert_eq!((lines[0].text.len(), lines[0].cut), (LINE_MAX, true));
+        assert_eq!((&lines[1].text[..], lines[1].cut), (&b"next"[..], false));
+        assert_eq!(lines[1].position, input.len() as u64);
+    }
+}

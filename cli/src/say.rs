@@ -1,0 +1,19 @@
+//! Lines for a person or a pipe. A reader that went away is no reason to panic.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use crate::exit::CommandError;
+
+/// Writes a line for a person to standard error, as far as anybody listens.
+pub(crate) fn say(line: impl Display) {
+    // One write, so that lines of several processes do not mix.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Writes a line of data to standard output.
+pub(crate) fn print(line: impl Display) -> Result<(), CommandError> {
+    let mut out = io::stdout();
+    let written = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| CommandError::new("cannot write to standard output", error))
+}

@@ -1,0 +1,130 @@
+//! The flags that name a topic and set a publisher's options.
+
+use std::time::Duration;
+
+use clap::Args;
+use pubsink_core::envelope::Envelope;
+use pubsink_core::options::{PublisherOptions, PublisherOptionsBuilder};
+
+use crate::exit::CommandError;
+
+/// Where to publish.
+#[derive(Debug, Args)]
+pub(crate) struct Topic {
+    /// The project's id
+    #[arg(long)]
+    pub(crate) project: String,
+    /// The topic's short id
+    #[arg(long)]
+    pub(crate) topic: String,
+    /// The service's URL [default: PUBSUB_EMULATOR_HOST where that is set, else
+    /// https://pubsub.googleapis.com]
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+}
+
+impl Topic {
+    /// Options for the topic, and whether it is an emulator's, named by `PUBSUB_EMULATOR_HOST`.
+    pub(crate) fn options(&self) -> (PublisherOptionsBuilder, bool) {
+        let options = PublisherOptions::builder(&self.project, &self.topic);
+        if let Some(url) = &self.endpoint {
+            return (options.endpoint(url), false);
+        }
+        match std::env::var("PUBSUB_EMULATOR_HOST") {
+            Ok(host) if !host.is_empty() => (options.emulator(&host), true),
+            _ => (options, false),
+        }
+    }
+}
+
+/// One flag for each of the publisher's options.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Publisher options")]
+pub(crate) struct PublisherFlags {
+    /// One ordering key for every hook
+    #[arg(long, value_name = "K", conflicts_with = "ordering_key_header")]
+    ordering_key: Option<String>,
+    /// Take the ordering key from this header of the hook; none where it is missing
+    #[arg(long, value_name = "NAME")]
+    ordering_key_header: Option<String>,
+    /// The largest body that travels in the message [default: 65536]
+    #[arg(long, value_name = "BYTES")]
+    inline_max_bytes: Option<usize>,
+    /// The most data, attributes and ordering key of one message [default: 10000000]
+    #[arg(long, value_name = "BYTES")]
+    max_message_bytes: Option<usize>,
+    /// How long connecting may take, and the reply after it [default: 5000]
+    #[arg(long, value_name = "MS")]
+    timeout_ms: Option<u64>,
+    /// Send each hook in a request of its own
+    #[arg(long)]
+    no_batch: bool,
+    /// How long a batch waits for company [default: 20]
+    #[arg(long, value_name = "MS")]
+    batch_linger_ms: Option<u64>,
+    /// The most hooks of one request [default: 1000]
+    #[arg(long, value_name = "N")]
+    batch_max_entries: Option<usize>,
+    /// The most bytes of data, before base64, of one request [default: 7500000]
+    #[arg(long, value_name = "BYTES")]
+    batch_max_bytes: Option<usize>,
+    /// The most hooks held until they are settled [default: 4096]
+    #[arg(long, value_name = "N")]
+    batch_queue_max: Option<usize>,
+    /// The most bytes of hooks held until they are settled [default: 134217728]
+    #[arg(long, value_name = "BYTES")]
+    batch_queue_bytes: Option<usize>,
+    /// The most hooks of one tenant held until they are settled [default: 1024]
+    #[arg(long, value_name = "N")]
+    batch_queue_tenant: Option<usize>,
+    /// The most batched requests in flight [default: 8]
+    #[arg(long, value_name = "N")]
+    batch_max_inflight: Option<usize>,
+    /// The most unbatched requests in flight [default: 8]
+    #[arg(long, value_name = "N")]
+    sink_concurrency: Option<usize>,
+}
+
+impl PublisherFlags {
+    /// Sets what was given, and checks it all.
+    pub(crate) fn apply(
+        &self,
+        options: PublisherOptionsBuilder,
+    ) -> Result<PublisherOptions, CommandError> {
+        type Builder = PublisherOptionsBuilder;
+        fn set<V>(options: Builder, value: Option<V>, set: fn(Builder, V) -> Builder) -> Builder {
+            match value {
+                Some(value) => set(options, value),
+                None => options,
+            }
+        }
+        let ms = |value: Option<u64>| value.map(Duration::from_millis);
+        let options = set(options, self.inline_max_bytes, Builder::inline_max_bytes);
+        let options = set(options, self.max_message_bytes, Builder::max_message_bytes);
+        let options = set(options, ms(self.timeout_ms), Builder::timeout);
+        let options = options.batch(!self.no_batch);
+        let options = set(options, ms(self.batch_linger_ms), Builder::batch_linger);
+        let options = set(options, self.batch_max_entries, Builder::batch_max_entries);
+        let options = set(options, self.batch_max_bytes, Builder::batch_max_bytes);
+        let options = set(options, self.batch_queue_max, Builder::batch_queue_max);
+        let options = set(options, self.batch_queue_bytes, Builder::batch_queue_bytes);
+        let options = set(options, self.batch_queue_tenant, Builder::batch_queue_tenant);
+        let options = set(options, self.batch_max_inflight, Builder::batch_max_inflight);
+        let mut options = set(options, self.sink_concurrency, Builder::sink_concurrency);
+        if let Some(key) = &self.ordering_key {
+            options = options.ordering_key(key);
+        }
+        if let Some(name) = self.ordering_key_header.clone() {
+            options = options.ordering_key_with(move |envelope| header(envelope, &name));
+        }
+        options.build().map_err(|error| CommandError(error.to_string()))
+    }
+}
+
+/// The first header of that name, where it is text.
+fn header(envelope: &Envelope, name: &str) -> String {
+    let mut headers = envelope.headers.iter();
+    let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
+    let value = found.and_then(|(_, value)| std::str::from_utf8(value).ok());
+    value.unwrap_or_default().to_owned()
+}
