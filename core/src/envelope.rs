@@ -29,6 +29,14 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// The tenant; an empty one is none.
+    #[must_use]
+    pub fn tenant(&self) -> Option<&str> {
+        self.tenant_id
+            .as_deref()
+            .filter(|tenant| !tenant.is_empty())
+    }
+
     /// The body's length in bytes.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -214,18 +214,15 @@ impl Diagnostics {
 }
 
 /// Serialized flat, as the command writes it:
-/// `{"class":"permanent","config":false,"reason":{"kind":…}}`, with `retry_after_ms`,
-/// `may_have_been_stored` and `diagnostics` only where they have something to say.
+/// `{"class":"permanent","config":false,"reason":{"kind":…}}`, with `may_have_been_stored` and
+/// `diagnostics` only where they have something to say.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Failure {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct as _;
-        let mut fields = serializer.serialize_struct("Failure", 6)?;
+        let mut fields = serializer.serialize_struct("Failure", 5)?;
         fields.serialize_field("class", &self.class.error_class())?;
         fields.serialize_field("config", &self.class.is_config())?;
-        if let Class::RetryAfter(pause) = self.class {
-            fields.serialize_field("retry_after_ms", &pause.as_millis())?;
-        }
         fields.serialize_field("reason", &*self.reason)?;
         if self.may_have_been_stored {
             fields.serialize_field("may_have_been_stored", &true)?;

@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use plan::{Plan, Run, plans};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_nothing_is_lost_and_nothing_is_made_up(plan in plans()) {

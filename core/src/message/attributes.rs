@@ -7,8 +7,6 @@ use crate::claim::tenant_or_default;
 use crate::delivery::DeliveryContext;
 use crate::envelope::Envelope;
 
-use super::fields::tenant;
-
 /// The attributes of a hook's message. `content_type` describes the data, which is JSON, not the
 /// hook's body.
 #[must_use]
@@ -26,7 +24,7 @@ pub fn attributes(envelope: &Envelope, context: &DeliveryContext) -> Attributes 
         attributes.insert("ankusa_replay_id", replay_id.clone());
     }
     attributes.insert("ankusa_source_id", envelope.source_id.clone());
-    if let Some(tenant) = tenant(envelope) {
+    if let Some(tenant) = envelope.tenant() {
         attributes.insert("ankusa_tenant_id", tenant.to_owned());
     }
     attributes.insert("content_type", "application/json");
@@ -38,7 +36,7 @@ pub fn attributes(envelope: &Envelope, context: &DeliveryContext) -> Attributes 
 #[must_use]
 pub fn idempotency_key(envelope: &Envelope) -> Cow<'_, str> {
     key_of(
-        tenant_or_default(tenant(envelope)),
+        tenant_or_default(envelope.tenant()),
         &envelope.source_id,
         envelope.dedupe_key.as_deref(),
         &envelope.id,

@@ -14,13 +14,7 @@ use crate::json::write_hex;
 
 use super::attributes::key_of;
 use super::decode_error::{DecodeCode, DecodeError};
-use super::fields::Fields;
-
-/// The lowest version [`decode()`] reads.
-pub const MIN_VERSION: u64 = 1;
-
-/// The highest version [`decode()`] reads: a v2 message is a v1 message with more keys.
-pub const MAX_VERSION: u64 = 2;
+use super::fields::{Fields, Verification};
 
 /// Reads a message. Keys it does not know are ignored; of a key that comes twice the last counts.
 ///
@@ -165,17 +159,6 @@ impl fmt::Debug for DecodedMessage {
             .field("region", &self.region)
             .finish()
     }
-}
-
-/// How a hook was verified when it came in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Verification {
-    /// `ok`, `failed` or `skipped`; anything else is carried as it is.
-    pub status: String,
-    /// Whether the hook was let in although a check failed.
-    pub flagged: bool,
 }
 
 fn body(fields: &Fields<'_>, message: &DecodedMessage) -> Result<Bytes, DecodeError> {

@@ -15,7 +15,6 @@ use crate::json::{
 use crate::reason::{ClaimProblem, InvalidMessage, Reason};
 
 use super::attributes::idempotency_key;
-use super::fields::tenant;
 use super::headers::write_headers;
 
 /// The version of the format that is written.
@@ -130,7 +129,7 @@ fn usable_claim<'a>(
     let Some(claim) = &context.claim else {
         return Err(Reason::ClaimCheck(ClaimProblem::Missing { size, max }));
     };
-    let hook = tenant_or_default(tenant(envelope));
+    let hook = tenant_or_default(envelope.tenant());
     if claim.tenant() != hook {
         return Err(Reason::ClaimCheck(ClaimProblem::TenantMismatch {
             claim: claim.tenant().into(),
@@ -163,7 +162,7 @@ fn write_fields(out: &mut Vec<u8>, envelope: &Envelope, context: &DeliveryContex
     out.extend_from_slice(b",\"source_id\":");
     write_string(out, &envelope.source_id);
     out.extend_from_slice(b",\"tenant_id\":");
-    write_optional_string(out, tenant(envelope));
+    write_optional_string(out, envelope.tenant());
     out.extend_from_slice(b",\"received_at\":");
     write_integer(out, envelope.received_at);
     out.extend_from_slice(b",\"content_type\":");

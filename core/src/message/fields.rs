@@ -3,18 +3,25 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::envelope::Envelope;
 use crate::json::{JsonError, Reader, Value};
 
-use super::decode::{MAX_VERSION, MIN_VERSION, Verification};
 use super::decode_error::{DecodeCode, DecodeError};
 
-/// The envelope's tenant. An empty one is none, so that encoder, decoder and claims agree.
-pub(super) fn tenant(envelope: &Envelope) -> Option<&str> {
-    envelope
-        .tenant_id
-        .as_deref()
-        .filter(|tenant| !tenant.is_empty())
+/// The lowest version [`decode`](super::decode()) reads.
+pub const MIN_VERSION: u64 = 1;
+
+/// The highest version [`decode`](super::decode()) reads: a v2 message is a v1 message with more keys.
+pub const MAX_VERSION: u64 = 2;
+
+/// How a hook was verified when it came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Verification {
+    /// `ok`, `failed` or `skipped`; anything else is carried as it is.
+    pub status: String,
+    /// Whether the hook was let in although a check failed.
+    pub flagged: bool,
 }
 
 /// A message's keys, of each the last value.

@@ -32,7 +32,8 @@ mod fields;
 mod headers;
 
 pub use attributes::{attributes, idempotency_key};
-pub use decode::{DecodedMessage, MAX_VERSION, MIN_VERSION, Verification, decode};
+pub use decode::{DecodedMessage, decode};
 pub use decode_error::{DecodeCode, DecodeError};
 pub use encode::{HookMessage, VERSION};
+pub use fields::{MAX_VERSION, MIN_VERSION, Verification};
 pub use headers::{NEVER_FORWARDED, RESERVED_PREFIX};

@@ -25,7 +25,8 @@ pub struct Message {
     pub attributes: Attributes,
     /// The ordering key; empty means none.
     pub ordering_key: String,
-    /// Whose message it is, so that tenants share the publisher fairly. Never sent.
+    /// Whose message it is, so that tenants share the publisher fairly; an empty one is none.
+    /// Never sent.
     pub tenant: Option<String>,
 }
 
@@ -76,7 +77,10 @@ impl Admission {
             content: Content::Plain(message.data),
             attributes: message.attributes,
             ordering_key: message.ordering_key.into(),
-            tenant: tenant(message.tenant.as_deref()),
+            tenant: message
+                .tenant
+                .filter(|tenant| !tenant.is_empty())
+                .map(Text::from),
             sizes: Sizes::default(),
             attempt: 1,
             direct: !options.batch(),
@@ -106,7 +110,7 @@ impl Admission {
             content: Content::Hook(hook),
             attributes: message::attributes(envelope, context),
             ordering_key: ordering_key.into(),
-            tenant: tenant(envelope.tenant_id.as_deref()),
+            tenant: envelope.tenant().map(Text::new),
             sizes: Sizes::default(),
             attempt: context.attempt.max(1),
             direct: !(options.batch() && context.batch),
@@ -176,11 +180,6 @@ impl Admission {
         check_sizes(&self.sizes, options).map_err(permanent)?;
         Ok(self)
     }
-}
-
-/// An empty tenant is none, as in the hook message.
-fn tenant(tenant: Option<&str>) -> Option<Text> {
-    tenant.filter(|tenant| !tenant.is_empty()).map(Text::new)
 }
 
 fn permanent(reason: Reason) -> Failure {

@@ -3,22 +3,10 @@
 use std::time::Instant;
 
 use super::admission::Admission;
-use super::request::{PublishRequest, Response};
+use super::request::{PublishRequest, RequestId, Response};
 use crate::failure::Outcome;
 use crate::text::Text;
 use crate::token::Token;
-
-/// The number of a request, in the order they started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub(super) u64);
-
-impl RequestId {
-    /// The number, for logs.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        self.0
-    }
-}
 
 /// Something that happened. `T` is the caller's own mark of a message, given back with its
 /// outcome.

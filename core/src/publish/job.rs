@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::admission::Admission;
+use super::entry::Kind;
 use super::flushes::Stretch;
-use super::waiting::{Batch, Kind};
+use super::waiting::Batch;
 use crate::failure::Diagnostics;
 use crate::text::Text;
 use crate::wire::EncodedPublish;

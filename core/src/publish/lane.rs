@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::entry::{Entry, Kind};
 use super::fill::{BatchLimits, Fill};
-use super::waiting::{Entry, Kind};
 
 /// One ordering key's messages, in the order they were admitted. One request of it is in flight
 /// at a time, also while it is bisected.

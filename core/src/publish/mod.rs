@@ -14,6 +14,7 @@
 mod admission;
 mod arrivals;
 mod ceilings;
+mod entry;
 mod fill;
 mod flushes;
 mod io;
@@ -28,6 +29,6 @@ mod waiting;
 
 pub(crate) use admission::Content;
 pub use admission::{Admission, Message};
-pub use io::{Gauges, Input, Misuse, Output, RequestId, Step, WaitReason};
+pub use io::{Gauges, Input, Misuse, Output, Step, WaitReason};
 pub use machine::{AUTHORIZE_TIMEOUT, Publisher};
-pub use request::{PublishRequest, Response, Sent};
+pub use request::{PublishRequest, RequestId, Response, Sent};

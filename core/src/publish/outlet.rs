@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use super::arrivals::{Arrivals, Place};
+use super::entry::Entry;
 use super::fill::{BatchLimits, Fill};
 use super::linger::Linger;
 use super::tenants::TenantQueue;
-use super::waiting::Entry;
 use crate::text::Text;
 
 /// What waits to leave one way: messages without an ordering key, and the ordering keys whose

@@ -6,11 +6,22 @@ use bytes::Bytes;
 use http::{Request, Uri};
 
 use super::admission::Admission;
-use super::io::RequestId;
 use crate::reason::{Reason, TransportKind};
 use crate::text::Text;
 use crate::token::Token;
 use crate::wire::{self, EncodedPublish, Reply, Verdict, read_reply_hiding};
+
+/// The number of a request, in the order they started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub(super) u64);
+
+impl RequestId {
+    /// The number, for logs.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
 
 /// A request to encode and send. Encoding is the costly part, so it is left to the task that
 /// sends.

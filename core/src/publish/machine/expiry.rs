@@ -6,9 +6,9 @@ use std::time::Instant;
 use super::fate::{Fate, closed};
 use super::{AUTHORIZE_TIMEOUT, Closing, Publisher, State};
 use crate::failure::Class;
+use crate::publish::entry::Kind;
 use crate::publish::io::Output;
 use crate::publish::job::Job;
-use crate::publish::waiting::Kind;
 use crate::reason::TransportKind;
 
 impl<T> Publisher<T> {

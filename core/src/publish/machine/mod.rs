@@ -11,10 +11,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::ceilings::Ceilings;
+use super::entry::Kind;
 use super::flushes::Flushes;
-use super::io::{Gauges, Input, Misuse, Output, RequestId, Step, WaitReason};
+use super::io::{Gauges, Input, Misuse, Output, Step, WaitReason};
 use super::job::Job;
-use super::waiting::{Kind, Waiting};
+use super::request::RequestId;
+use super::waiting::Waiting;
 use crate::options::PublisherOptions;
 use crate::reason::Reason;
 use crate::token::Token;
@@ -123,6 +125,10 @@ impl<T> Publisher<T> {
             }
             Input::Close { deadline } => {
                 self.waiting.close();
+                // Closed twice, the sooner deadline counts: a handle that is dropped after a
+                // bounded shutdown does not unbind it.
+                let before = self.closing.as_ref().and_then(|closing| closing.deadline);
+                let deadline = before.into_iter().chain(deadline).min();
                 self.closing = Some(Closing { deadline });
                 Ok(())
             }

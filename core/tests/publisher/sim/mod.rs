@@ -262,7 +262,7 @@ impl Sim {
     }
 
     fn perform(&mut self, output: Output<u64>) {
-        self.watch.after(&output);
+        self.watch.after(self.now, &output);
         if let Some(trace) = &mut self.trace {
             let at = self.now - origin();
             writeln!(trace, "{at:?} {output:?}").unwrap();

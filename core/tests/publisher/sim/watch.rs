@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use pubsink_core::limits::{REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES};
 use pubsink_core::options::PublisherOptions;
@@ -24,6 +25,8 @@ pub(crate) struct Watch {
     open: BTreeMap<RequestId, (bool, String)>,
     /// Unsettled messages of before each flush that waits.
     flushes: Vec<(u64, BTreeSet<u64>)>,
+    /// When closing gives up.
+    deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -44,6 +47,7 @@ impl Watch {
             tenants: BTreeMap::new(),
             open: BTreeMap::new(),
             flushes: Vec::new(),
+            deadline: None,
         }
     }
 
@@ -75,6 +79,7 @@ impl Watch {
                 let before = self.held.keys().copied().collect();
                 self.flushes.push((*tag, before));
             }
+            Input::Close { deadline } => self.deadline = *deadline,
             Input::Response(response) => {
                 self.open.remove(&response.id());
             }
@@ -98,9 +103,13 @@ impl Watch {
         assert!(gauges.messages <= gauges.tenants * options.batch_queue_tenant());
     }
 
-    pub(crate) fn after(&mut self, output: &Output<u64>) {
+    pub(crate) fn after(&mut self, now: Instant, output: &Output<u64>) {
         self.outputs += 1;
         match output {
+            Output::Authorize { .. } | Output::Send(_) => {
+                let late = self.deadline.is_some_and(|deadline| deadline <= now);
+                assert!(!late, "a request after the deadline of closing: {output:?}");
+            }
             Output::Cancel(id) => {
                 self.open.remove(id);
             }
