@@ -14,8 +14,9 @@ use pubsink_core::publish::Message;
 use pubsink_tokio::{Delivery, Publisher};
 
 use crate::exit::{CommandError, Exit};
-use crate::publish::tokio_runtime;
-use crate::topic::Topic;
+use crate::runtime::on_one_thread;
+use crate::say::{print, say};
+use crate::topic::{Topic, build};
 
 /// The most messages, and bytes of bodies, that are not confirmed at a time.
 const UNCONFIRMED_MAX: usize = 10_000;
@@ -23,10 +24,14 @@ const UNCONFIRMED_MAX_BYTES: usize = 64 * 1024 * 1024;
 /// How many different bodies there are: enough that nothing can be cached by accident.
 const BODIES: usize = 256;
 
-/// Prints `messages_per_s=… cpu_s_per_million=… rss_mib=…`: confirmed messages over the wall time
-/// of the publishes, user and system CPU seconds of this process in that time per million
-/// messages, and its peak resident memory. No credentials are sent.
+/// Publish many messages and measure it.
+///
+/// Waits for every confirmation, then prints `messages_per_s=… cpu_s_per_million=… rss_mib=…`:
+/// confirmed messages over the wall time of the publishes, user and system CPU seconds of this
+/// process in that time per million messages, and its peak resident memory. Where any message
+/// fails there are no figures. No credentials are sent.
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 all confirmed; 1 some failed; 2 bad usage or configuration")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     topic: Topic,
@@ -34,8 +39,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     messages: u64,
     /// How large each body is
-    #[arg(long, value_name = "BYTES", default_value_t = 1_024)]
-    size: usize,
+    #[arg(long, value_name = "BYTES", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    size: u32,
     /// What each message is
     #[arg(long, value_enum, default_value_t = Payload::Raw)]
     payload: Payload,
@@ -51,29 +56,36 @@ enum Payload {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
-    let (options, _) = arguments.topic.options();
+    let (options, _) = arguments.topic.options()?;
     // One tenant, bounded by this command's own window.
     let options = options
         .batch_queue_max(UNCONFIRMED_MAX)
         .batch_queue_tenant(UNCONFIRMED_MAX)
-        .inline_max_bytes(usize::MAX)
-        .build()
-        .map_err(|error| CommandError(error.to_string()))?;
-    let source = Source::new(arguments.payload, arguments.size);
-    tokio_runtime()?.block_on(async {
+        .inline_max_bytes(usize::MAX);
+    let options = build(options)?;
+    let size = usize::try_from(arguments.size).unwrap_or(usize::MAX);
+    let source = Source::new(arguments.payload, size);
+    on_one_thread(async {
         let publisher = pubsink_tokio::publisher(options).spawn();
         let publisher = publisher.map_err(|error| CommandError(error.to_string()))?;
         let started = (Instant::now(), cpu()?);
         let failures = publish(&publisher, &source, arguments).await;
         let (wall, cpu) = (started.0.elapsed(), cpu()?.saturating_sub(started.1));
-        print(arguments.messages, wall, cpu)?;
-        Ok(report(&failures))
+        if let Some(first) = &failures.first {
+            say(format_args!(
+                "pubsink: {} messages failed; the first: {first}",
+                failures.count
+            ));
+            return Ok(Exit::Failed);
+        }
+        print(figures(arguments.messages, wall, cpu)?)?;
+        Ok(Exit::Delivered)
     })
 }
 
 /// Publishes all messages; what failed.
 async fn publish(publisher: &Publisher, source: &Source, arguments: &Arguments) -> Failures {
-    let by_bytes = UNCONFIRMED_MAX_BYTES / arguments.size.max(1);
+    let by_bytes = UNCONFIRMED_MAX_BYTES / source.body(0).len().max(1);
     let window = by_bytes.clamp(1, UNCONFIRMED_MAX);
     let mut unconfirmed = VecDeque::<Delivery>::with_capacity(window);
     let mut failures = Failures::default();
@@ -102,16 +114,6 @@ impl Failures {
         if let Err(failure) = outcome {
             self.count += 1;
             self.first.get_or_insert_with(|| failure.to_string());
-        }
-    }
-}
-
-fn report(failures: &Failures) -> Exit {
-    match &failures.first {
-        None => Exit::Delivered,
-        Some(first) => {
-            eprintln!("pubsink: {} messages failed; the first: {first}", failures.count);
-            Exit::Failed
         }
     }
 }
@@ -169,8 +171,14 @@ impl Source {
             method: "POST".to_owned(),
             path: "/hooks/bench".to_owned(),
             headers: vec![
-                ("Content-Type".to_owned(), Bytes::from_static(b"application/json")),
-                ("X-Bench-Event".to_owned(), Bytes::from_static(b"message.sent")),
+                (
+                    "Content-Type".to_owned(),
+                    Bytes::from_static(b"application/json"),
+                ),
+                (
+                    "X-Bench-Event".to_owned(),
+                    Bytes::from_static(b"message.sent"),
+                ),
             ],
             content_type: Some("application/json".to_owned()),
             body: self.body(number),
@@ -188,18 +196,25 @@ fn usage() -> Result<Usage, CommandError> {
 fn cpu() -> Result<Duration, CommandError> {
     let usage = usage()?;
     let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-    Ok(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
+    Ok(Duration::from_micros(
+        u64::try_from(micros).unwrap_or_default(),
+    ))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for a person")]
-fn print(messages: u64, wall: Duration, cpu: Duration) -> Result<(), CommandError> {
+fn figures(messages: u64, wall: Duration, cpu: Duration) -> Result<String, CommandError> {
     let per_second = messages as f64 / wall.as_secs_f64();
     let cpu_per_million = cpu.as_secs_f64() / messages as f64 * 1e6;
     // Linux counts kibibytes, the BSDs and macOS bytes.
-    let unit = if cfg!(target_os = "linux") { 1024.0 } else { 1.0 };
+    let unit = if cfg!(target_os = "linux") {
+        1024.0
+    } else {
+        1.0
+    };
     let rss_mib = usage()?.max_rss() as f64 * unit / 1024.0 / 1024.0;
-    println!("messages_per_s={per_second:.0} cpu_s_per_million={cpu_per_million:.2} rss_mib={rss_mib:.1}");
-    Ok(())
+    Ok(format!(
+        "messages_per_s={per_second:.0} cpu_s_per_million={cpu_per_million:.2} rss_mib={rss_mib:.1}"
+    ))
 }
 
 #[cfg(test)]
@@ -210,7 +225,10 @@ mod tests {
     fn raw_messages_are_as_the_help_says() {
         let source = Source::new(Payload::Raw, 100);
         assert!(source.bodies.iter().all(|body| body.len() == 100));
-        let bytes = source.attributes.iter().map(|(name, value)| name.len() + value.len());
+        let bytes = source
+            .attributes
+            .iter()
+            .map(|(name, value)| name.len() + value.len());
         assert_eq!((source.attributes.len(), bytes.sum::<usize>()), (6, 140));
     }
 }

@@ -38,7 +38,8 @@ impl Credentials {
         let source = if let Some(command) = &self.token_command {
             Source::Command(command.clone())
         } else if let Some(variable) = &self.token_env {
-            let failed = |why: &dyn Display| CommandError::new(format!("--token-env {variable}"), why);
+            let failed =
+                |why: &dyn Display| CommandError::new(format!("--token-env {variable}"), why);
             let value = std::env::var_os(variable).ok_or_else(|| failed(&"it is not set"))?;
             let token = Token::new(&value.to_string_lossy()).map_err(|error| failed(&error))?;
             Source::Fixed(token)
@@ -91,7 +92,9 @@ fn run(command: &str) -> Result<Token, NoToken> {
     });
     wait(&mut child).map_err(failed)?;
     match reader.join() {
-        Ok(Ok(text)) => Token::new(&text).map_err(|error| failed(format!("printed no token: {error}"))),
+        Ok(Ok(text)) => {
+            Token::new(&text).map_err(|error| failed(format!("printed no token: {error}")))
+        }
         _ => Err(failed("printed no text".to_owned())),
     }
 }

@@ -19,8 +19,9 @@ use pubsink_fixtures::server::Server;
 use pubsink_tokio::{HttpClient, Publisher};
 
 use crate::exit::{CommandError, Exit};
-use crate::publish::tokio_runtime;
 use crate::pull::Subscription;
+use crate::runtime::on_one_thread;
+use crate::say::print;
 
 const TOPIC: &str = "projects/demo/topics/hooks";
 const SUBSCRIPTION: &str = "projects/demo/subscriptions/hooks-sub";
@@ -28,9 +29,12 @@ const POISONED: &str = "demo-poisoned";
 const OVERSIZE: &str = "demo-oversize";
 const THROTTLED: &str = "demo-throttled";
 
-/// Starts an embedded Pub/Sub, publishes sample hooks of several tenants with one poisoned, one
+/// Publish sample hooks to an embedded Pub/Sub and read them back; needs no network.
+///
+/// Starts Pub/Sub in memory, publishes sample hooks of several tenants with one poisoned, one
 /// oversize and one throttled among them, reads them back, and shows what became of each kind.
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 nothing was lost; 1 something was; 2 it could not run")]
 pub(crate) struct Arguments {}
 
 /// Runs the command.
@@ -43,10 +47,11 @@ pub(crate) fn run(_: &Arguments) -> Result<Exit, CommandError> {
         .build()
         .map_err(|error| CommandError(error.to_string()))?;
     let hooks = hooks()?;
-    tokio_runtime()?.block_on(async {
+    on_one_thread(async {
         let publisher = pubsink_tokio::publisher(options).spawn();
         let publisher = publisher.map_err(|error| CommandError(error.to_string()))?;
-        say_start(&server, &hooks);
+        // A reader that has seen enough (`| head`) does not stop the demo.
+        let _ = print(start(&server, &hooks));
         let outcomes = publish(&publisher, &hooks).await;
         let client = HttpClient::new();
         let subscription = Subscription {
@@ -58,8 +63,11 @@ pub(crate) fn run(_: &Arguments) -> Result<Exit, CommandError> {
         let data: Result<Vec<_>, _> = (received.iter())
             .map(|received| STANDARD.decode(&received.message.data))
             .collect();
-        let data = data.map_err(|error| CommandError::new("a message that was read back", error))?;
-        Ok(say_end(&hooks, &outcomes, &data, server.log().publishes().len()))
+        let data =
+            data.map_err(|error| CommandError::new("a message that was read back", error))?;
+        let (words, exit) = end(&hooks, &outcomes, &data, server.log().publishes().len());
+        let _ = print(words);
+        Ok(exit)
     })
 }
 
@@ -70,7 +78,10 @@ fn start_server() -> Result<Server, CommandError> {
     let status = |status: Status| failed(&status);
     let is = |id: &'static str| {
         move |message: &PubsubMessage| {
-            message.attributes.get("ankusa_id").is_some_and(|known| known == id)
+            message
+                .attributes
+                .get("ankusa_id")
+                .is_some_and(|known| known == id)
         }
     };
     let server = Server::start().map_err(|error| failed(&error))?;
@@ -87,7 +98,9 @@ fn start_server() -> Result<Server, CommandError> {
 
 /// The sample hooks, and three that meet trouble.
 fn hooks() -> Result<Vec<Envelope>, CommandError> {
-    let lines = hooks::sample_ndjson().lines().filter(|line| !line.trim().is_empty());
+    let lines = hooks::sample_ndjson()
+        .lines()
+        .filter(|line| !line.trim().is_empty());
     let hooks: Result<Vec<_>, _> = lines
         .map(|line| {
             let line = envelope_line::parse(line.as_bytes());
@@ -108,9 +121,15 @@ fn hooks() -> Result<Vec<Envelope>, CommandError> {
         dedupe_key: None,
     };
     let middle = hooks.len() / 2;
-    hooks.insert(middle, trouble(POISONED, Bytes::from_static(b"{\"schema\":\"wrong\"}")));
+    hooks.insert(
+        middle,
+        trouble(POISONED, Bytes::from_static(b"{\"schema\":\"wrong\"}")),
+    );
     hooks.push(trouble(OVERSIZE, Bytes::from(vec![b'x'; 8 * 1024 * 1024])));
-    hooks.push(trouble(THROTTLED, Bytes::from_static(b"{\"slow\":\"down\"}")));
+    hooks.push(trouble(
+        THROTTLED,
+        Bytes::from_static(b"{\"slow\":\"down\"}"),
+    ));
     Ok(hooks)
 }
 
@@ -127,7 +146,11 @@ async fn deliver(publisher: &Publisher, hook: &Envelope) -> History {
     // In a request of its own: a throttle concerns every hook of its request.
     context.batch = hook.id != THROTTLED;
     let mut history = vec![publisher.deliver(hook, &context).await];
-    if let Some(Err(Failure { class: Class::RetryAfter(pause), .. })) = history.last() {
+    if let Some(Err(Failure {
+        class: Class::RetryAfter(pause),
+        ..
+    })) = history.last()
+    {
         tokio::time::sleep(*pause).await;
         context.attempt += 1;
         history.push(publisher.deliver(hook, &context).await);
@@ -135,49 +158,75 @@ async fn deliver(publisher: &Publisher, hook: &Envelope) -> History {
     history
 }
 
-fn say_start(server: &Server, hooks: &[Envelope]) {
-    let mut tenants: Vec<_> = hooks.iter().filter_map(|hook| hook.tenant_id.as_deref()).collect();
+fn start(server: &Server, hooks: &[Envelope]) -> String {
+    let mut tenants: Vec<_> = hooks
+        .iter()
+        .filter_map(|hook| hook.tenant_id.as_deref())
+        .collect();
     tenants.sort_unstable();
     tenants.dedup();
     let without = hooks.iter().filter(|hook| hook.tenant_id.is_none()).count();
-    println!("Pub/Sub in memory at {}, topic {TOPIC}", server.endpoint());
-    println!(
-        "Publishing {} hooks of {} tenants ({without} hooks have none): one is poisoned, one \
+    format!(
+        "Pub/Sub in memory at {}, topic {TOPIC}\n\
+         Publishing {} hooks of {} tenants ({without} hooks have none): one is poisoned, one \
          oversize, one throttled.\n",
+        server.endpoint(),
         hooks.len(),
         tenants.len()
-    );
+    )
 }
 
-/// Shows what became of each kind; whether nothing was lost.
-fn say_end(hooks: &[Envelope], outcomes: &[History], data: &[Vec<u8>], requests: usize) -> Exit {
+/// What became of each kind, and whether nothing was lost.
+fn end(
+    hooks: &[Envelope],
+    outcomes: &[History],
+    data: &[Vec<u8>],
+    requests: usize,
+) -> (String, Exit) {
+    let mut words = String::new();
     let mut delivered = 0;
     for (hook, history) in hooks.iter().zip(outcomes) {
         for (attempt, outcome) in history.iter().enumerate() {
-            if let Err(failure) = outcome {
-                println!("{:<15} attempt {}  {failure}", hook.id, attempt + 1);
-            } else if attempt > 0 {
-                println!("{:<15} attempt {}  delivered", hook.id, attempt + 1);
-            }
+            let became = match outcome {
+                Err(failure) => failure.to_string(),
+                Ok(_) if attempt > 0 => "delivered".to_owned(),
+                Ok(_) => continue,
+            };
+            words += &format!("{:<15} attempt {}  {became}\n", hook.id, attempt + 1);
         }
         delivered += usize::from(matches!(history.last(), Some(Ok(_))));
     }
     let failed = hooks.len() - delivered;
     let whole = read_back(hooks, data);
-    println!("\n{delivered} delivered in {requests} requests, the bisection of the poisoned batch included.");
-    println!("{} read back and decoded, {whole} of them with the body byte for byte.", data.len());
-    let proven = whole == delivered && data.len() == delivered && failed == 2;
-    println!(
-        "{}: {} hooks = {delivered} delivered and read back + {failed} refused, each with its reason.",
-        if proven { "Nothing lost" } else { "SOMETHING IS WRONG" },
+    let read = data.len();
+    let proven = whole == delivered && read == delivered && failed == 2;
+    words += &format!(
+        "\n{delivered} delivered in {requests} requests, the bisection of the poisoned batch included.\n\
+         {read} read back and decoded, {whole} of them with the body byte for byte.\n\
+         {}: {} hooks = {delivered} delivered and read back + {failed} refused, each with its reason.",
+        if proven {
+            "Nothing lost"
+        } else {
+            "SOMETHING IS WRONG"
+        },
         hooks.len()
     );
-    if proven { Exit::Delivered } else { Exit::Failed }
+    (
+        words,
+        if proven {
+            Exit::Delivered
+        } else {
+            Exit::Failed
+        },
+    )
 }
 
 /// How many different hooks came back whole.
 fn read_back(hooks: &[Envelope], data: &[Vec<u8>]) -> usize {
-    let mut sent: HashMap<_, _> = hooks.iter().map(|hook| (hook.id.as_str(), &hook.body)).collect();
+    let mut sent: HashMap<_, _> = hooks
+        .iter()
+        .map(|hook| (hook.id.as_str(), &hook.body))
+        .collect();
     let messages = data.iter().filter_map(|data| message::decode(data).ok());
     messages
         .filter(|message| sent.remove(message.id.as_str()) == message.body.as_ref())

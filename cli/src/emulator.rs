@@ -6,19 +6,24 @@ use pubsink_fixtures::server::Server;
 
 use crate::exit::{CommandError, Exit};
 use crate::interrupt::Interrupt;
+use crate::say::{print, say};
 
-/// Serves Pub/Sub's REST API on 127.0.0.1, in memory, until SIGINT or SIGTERM. Prints its address
-/// as host:port, which is what `PUBSUB_EMULATOR_HOST` takes.
+/// Run an embedded Pub/Sub as a local server, in memory.
+///
+/// Serves Pub/Sub's REST API on 127.0.0.1 until SIGINT or SIGTERM. Prints its address as
+/// host:port on standard output, which is what PUBSUB_EMULATOR_HOST takes.
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 ended by a signal; 2 it could not run")]
 pub(crate) struct Arguments {
     /// The port; 0 takes a free one
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// Create this topic, and with :SUB a subscription to it. Short ids, or projects/P/topics/T
+    /// Create this topic, and with :SUB a subscription to it; may be given again. Short ids, or
+    /// projects/P/topics/T[:SUB]
     #[arg(long = "topic", value_name = "T[:SUB]")]
     topics: Vec<String>,
     /// The project of short ids
-    #[arg(long, default_value = "local")]
+    #[arg(long, value_name = "P", default_value = "local")]
     project: String,
 }
 
@@ -33,23 +38,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         created.map_err(|error| CommandError::new(format!("--topic {topic}"), error))?;
     }
     let interrupt = Interrupt::listen()?;
-    println!("{}", server.addr());
-    eprintln!("pubsink: Pub/Sub in memory at {}", server.endpoint());
+    print(server.addr())?;
+    say(format_args!(
+        "pubsink: Pub/Sub in memory at {}; Ctrl-C ends it",
+        server.endpoint()
+    ));
     interrupt.wait();
     Ok(Exit::Delivered)
 }
 
 fn create(server: &Server, topic: &str, project: &str) -> Result<(), String> {
+    // The project first: its own id may have a colon (example.com:p).
+    let (project, topic) = match topic.strip_prefix("projects/") {
+        Some(full) => full
+            .split_once("/topics/")
+            .ok_or("not projects/P/topics/T")?,
+        None => (project, topic),
+    };
     let (topic, subscription) = match topic.split_once(':') {
         Some((topic, subscription)) => (topic, Some(subscription)),
         None => (topic, None),
     };
-    let (project, topic) = match topic.strip_prefix("projects/") {
-        Some(full) => full.split_once("/topics/").ok_or("not projects/P/topics/T")?,
-        None => (project, topic),
-    };
     let name = format!("projects/{project}/topics/{topic}");
-    server.create_topic(&name).map_err(|status| status.to_string())?;
+    server
+        .create_topic(&name)
+        .map_err(|status| status.to_string())?;
     if let Some(subscription) = subscription {
         let subscription = format!("projects/{project}/subscriptions/{subscription}");
         let config = SubscriptionConfig::new(&subscription, &name);

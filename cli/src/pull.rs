@@ -57,7 +57,11 @@ impl Subscription<'_> {
             if pulled.received.is_empty() {
                 return Ok(all);
             }
-            let ids: Vec<_> = pulled.received.iter().map(|message| &message.ack_id).collect();
+            let ids: Vec<_> = pulled
+                .received
+                .iter()
+                .map(|message| &message.ack_id)
+                .collect();
             let _: Value = self.call("acknowledge", &json!({"ackIds": ids})).await?;
             all.extend(pulled.received);
         }

@@ -14,6 +14,8 @@ pub(crate) fn say(line: impl Display) {
 /// Writes a line of data to standard output.
 pub(crate) fn print(line: impl Display) -> Result<(), CommandError> {
     let mut out = io::stdout();
-    let written = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
+    let written = out
+        .write_all(format!("{line}\n").as_bytes())
+        .and_then(|()| out.flush());
     written.map_err(|error| CommandError::new("cannot write to standard output", error))
 }

@@ -4,18 +4,20 @@ use std::time::Duration;
 
 use clap::Args;
 use pubsink_core::envelope::Envelope;
-use pubsink_core::options::{PublisherOptions, PublisherOptionsBuilder};
+use pubsink_core::options::{Endpoint, OptionError, PublisherOptions, PublisherOptionsBuilder};
 
 use crate::exit::CommandError;
+
+const EMULATOR_HOST: &str = "PUBSUB_EMULATOR_HOST";
 
 /// Where to publish.
 #[derive(Debug, Args)]
 pub(crate) struct Topic {
     /// The project's id
-    #[arg(long)]
+    #[arg(long, value_name = "P")]
     pub(crate) project: String,
     /// The topic's short id
-    #[arg(long)]
+    #[arg(long, value_name = "T")]
     pub(crate) topic: String,
     /// The service's URL [default: PUBSUB_EMULATOR_HOST where that is set, else
     /// https://pubsub.googleapis.com]
@@ -25,14 +27,19 @@ pub(crate) struct Topic {
 
 impl Topic {
     /// Options for the topic, and whether it is an emulator's, named by `PUBSUB_EMULATOR_HOST`.
-    pub(crate) fn options(&self) -> (PublisherOptionsBuilder, bool) {
+    pub(crate) fn options(&self) -> Result<(PublisherOptionsBuilder, bool), CommandError> {
         let options = PublisherOptions::builder(&self.project, &self.topic);
         if let Some(url) = &self.endpoint {
-            return (options.endpoint(url), false);
+            return Ok((options.endpoint(url), false));
         }
-        match std::env::var("PUBSUB_EMULATOR_HOST") {
-            Ok(host) if !host.is_empty() => (options.emulator(&host), true),
-            _ => (options, false),
+        match std::env::var(EMULATOR_HOST) {
+            Ok(host) if !host.is_empty() => match Endpoint::emulator(&host) {
+                Ok(_) => Ok((options.emulator(&host), true)),
+                Err(OptionError { expected, .. }) => Err(CommandError(format!(
+                    "{EMULATOR_HOST} must be host:port, or {expected}"
+                ))),
+            },
+            _ => Ok((options, false)),
         }
     }
 }
@@ -41,7 +48,7 @@ impl Topic {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Publisher options")]
 pub(crate) struct PublisherFlags {
-    /// One ordering key for every hook
+    /// One ordering key for every hook; none by default
     #[arg(long, value_name = "K", conflicts_with = "ordering_key_header")]
     ordering_key: Option<String>,
     /// Take the ordering key from this header of the hook; none where it is missing
@@ -108,8 +115,16 @@ impl PublisherFlags {
         let options = set(options, self.batch_max_bytes, Builder::batch_max_bytes);
         let options = set(options, self.batch_queue_max, Builder::batch_queue_max);
         let options = set(options, self.batch_queue_bytes, Builder::batch_queue_bytes);
-        let options = set(options, self.batch_queue_tenant, Builder::batch_queue_tenant);
-        let options = set(options, self.batch_max_inflight, Builder::batch_max_inflight);
+        let options = set(
+            options,
+            self.batch_queue_tenant,
+            Builder::batch_queue_tenant,
+        );
+        let options = set(
+            options,
+            self.batch_max_inflight,
+            Builder::batch_max_inflight,
+        );
         let mut options = set(options, self.sink_concurrency, Builder::sink_concurrency);
         if let Some(key) = &self.ordering_key {
             options = options.ordering_key(key);
@@ -117,8 +132,26 @@ impl PublisherFlags {
         if let Some(name) = self.ordering_key_header.clone() {
             options = options.ordering_key_with(move |envelope| header(envelope, &name));
         }
-        options.build().map_err(|error| CommandError(error.to_string()))
+        build(options)
     }
+}
+
+/// Checks the options; what is wrong is said of the flag.
+pub(crate) fn build(options: PublisherOptionsBuilder) -> Result<PublisherOptions, CommandError> {
+    options.build().map_err(|error| {
+        let flag = error.option.replace('_', "-");
+        let unit = if matches!(error.option, "timeout" | "batch_linger") {
+            "-ms"
+        } else {
+            ""
+        };
+        let OptionError {
+            value, expected, ..
+        } = error;
+        CommandError(format!(
+            "--{flag}{unit} is {value:?}; it must be {expected}"
+        ))
+    })
 }
 
 /// The first header of that name, where it is text.

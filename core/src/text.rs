@@ -25,16 +25,20 @@ impl Text {
     /// not UTF-8 become U+FFFD.
     #[must_use]
     pub fn capped(bytes: &[u8]) -> Self {
-        if bytes.len() <= TEXT_MAX_BYTES {
-            return Self::new(&String::from_utf8_lossy(bytes));
-        }
-        let mut end = TEXT_MAX_BYTES;
+        let mut end = bytes.len().min(TEXT_MAX_BYTES);
         // Step back over the continuation bytes of a character that the cut would split.
-        while end > TEXT_MAX_BYTES - 4 && bytes[end] & 0xC0 == 0x80 {
+        while end + 4 > TEXT_MAX_BYTES && bytes.get(end).is_some_and(|byte| byte & 0xC0 == 0x80) {
             end -= 1;
         }
-        let head = String::from_utf8_lossy(&bytes[..end]);
-        Self(format!("{head}… (cut, {} bytes in all)", bytes.len()).into())
+        let mut text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        if end == bytes.len() && text.len() <= TEXT_MAX_BYTES {
+            return Self(text.into());
+        }
+        // A byte that is not UTF-8 has become three.
+        while text.len() > TEXT_MAX_BYTES {
+            text.pop();
+        }
+        Self(format!("{text}… (cut, {} bytes in all)", bytes.len()).into())
     }
 
     /// The text.
@@ -91,6 +95,13 @@ mod tests {
     fn short_text_is_kept_whole() {
         assert_eq!(Text::capped(b"no").as_str(), "no");
         assert_eq!(Text::capped(b"\xFF").as_str(), "\u{FFFD}");
+    }
+
+    #[test]
+    fn what_replaces_bytes_that_are_no_text_is_capped_too() {
+        let text = Text::capped(&[0xFF; TEXT_MAX_BYTES]);
+        let expected = "\u{FFFD}".repeat(TEXT_MAX_BYTES / 3) + "… (cut, 8192 bytes in all)";
+        assert_eq!(text.as_str(), expected);
     }
 
     #[test]

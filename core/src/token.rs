@@ -34,45 +34,55 @@ impl Token {
         self.0.clone()
     }
 
-    /// `text` with every occurrence of the token hidden, also as JSON with escaped slashes, or
-    /// `None` where there is none.
+    /// `text` with every occurrence of the token hidden, also as JSON may write it, or `None`
+    /// where there is none.
     pub(crate) fn hide_in(&self, text: &[u8]) -> Option<Vec<u8>> {
         let token = self.0.as_bytes().strip_prefix(b"Bearer ")?;
-        let hidden = hide(text, token);
-        if !token.contains(&b'/') {
-            return hidden;
+        let mut out = Vec::new();
+        let (mut shown, mut at) = (0, 0);
+        while at < text.len() {
+            let Some(len) = occurrence(&text[at..], token) else {
+                at += 1;
+                continue;
+            };
+            out.extend_from_slice(&text[shown..at]);
+            out.extend_from_slice(b"***");
+            at += len;
+            shown = at;
         }
-        let mut escaped = Vec::new();
-        for &b in token {
-            escaped.extend_from_slice(if b == b'/' {
-                b"\\/"
-            } else {
-                std::slice::from_ref(&b)
-            });
+        if shown == 0 {
+            return None;
         }
-        hide(hidden.as_deref().unwrap_or(text), &escaped).or(hidden)
+        out.extend_from_slice(&text[shown..]);
+        Some(out)
     }
 }
 
-fn hide(text: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
-    let mut rest = text;
-    let mut out = Vec::new();
-    while let Some(at) = find(rest, secret) {
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(b"***");
-        rest = &rest[at + secret.len()..];
+/// The length of the token at the head of `text`, as it is or as JSON writes it.
+fn occurrence(text: &[u8], token: &[u8]) -> Option<usize> {
+    if text.starts_with(token) {
+        return Some(token.len());
     }
-    if rest.len() == text.len() {
-        return None;
-    }
-    out.extend_from_slice(rest);
-    Some(out)
+    let rest = token
+        .iter()
+        .try_fold(text, |rest, byte| after_json(rest, *byte))?;
+    Some(text.len() - rest.len())
 }
 
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack
-        .windows(needle.len())
-        .position(|window| window == needle)
+/// What follows `byte` at the head of a JSON string's `text`, in any of the ways to write it.
+fn after_json(text: &[u8], byte: u8) -> Option<&[u8]> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    match text {
+        [b'\\', b'u', b'0', b'0', high, low, rest @ ..]
+            if digit(*high) == Some(u32::from(byte >> 4))
+                && digit(*low) == Some(u32::from(byte & 15)) =>
+        {
+            Some(rest)
+        }
+        [b'\\', escaped @ (b'"' | b'\\' | b'/'), rest @ ..] if *escaped == byte => Some(rest),
+        [plain, rest @ ..] if *plain == byte => Some(rest),
+        _ => None,
+    }
 }
 
 impl fmt::Debug for Token {
@@ -120,7 +130,25 @@ mod tests {
         let hidden = token.hide_in(b"abc, xabcabc").unwrap();
         assert_eq!(hidden, b"***, x******");
         assert_eq!(token.hide_in(b"nothing"), None);
-        let token = Token::new("a/b").unwrap();
-        assert_eq!(token.hide_in(br"a/b a\/b").unwrap(), b"*** ***");
+    }
+
+    #[test]
+    fn a_token_is_hidden_in_every_way_json_writes_it() {
+        let token = Token::new(r#"a/"\="#).unwrap();
+        for written in [
+            r#"a/"\="#,
+            r#"a/\"\\="#,
+            r#"a\/\"\\="#,
+            r#"\u0061\u002f\u0022\u005C\u003d"#,
+            r#"a/\"\\\u003D"#,
+        ] {
+            let text = format!("<{written}> {written}");
+            assert_eq!(
+                token.hide_in(text.as_bytes()).unwrap(),
+                b"<***> ***",
+                "{written}"
+            );
+        }
+        assert_eq!(token.hide_in(br#"a/"\ a/"\\\\= \u0061"#), None);
     }
 }

@@ -120,6 +120,11 @@ mod tests {
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 
+    #[expect(clippy::disallowed_methods, reason = "time has to begin somewhere")]
+    fn origin() -> Instant {
+        Instant::now()
+    }
+
     fn token(text: &str) -> Token {
         Token::new(text).unwrap()
     }
@@ -133,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_token_is_used_until_minutes_before_its_end() {
-        let start = Instant::now();
+        let start = origin();
         let mut cache = TokenCache::new();
         assert_eq!(cache.want(start, None), TokenStep::Fetch);
         let _ = cache.fetched(start, fetched("a", Some(3_600)));
@@ -152,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_refused_token_is_fetched_anew_at_most_once_a_second() {
-        let start = Instant::now();
+        let start = origin();
         let mut cache = TokenCache::new();
         cache.want(start, None);
         let _ = cache.fetched(start, fetched("a", None));
@@ -173,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_failed_fetch_is_repeated_at_most_once_a_second() {
-        let start = Instant::now();
+        let start = origin();
         let mut cache = TokenCache::new();
         assert_eq!(cache.want(start, None), TokenStep::Fetch);
         let _ = cache.fetched(start, Err("down".into()));
@@ -185,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_token_that_still_lasts_outlives_a_failed_refresh() {
-        let start = Instant::now();
+        let start = origin();
         let mut cache = TokenCache::new();
         cache.want(start, None);
         let _ = cache.fetched(start, fetched("a", Some(3_600)));

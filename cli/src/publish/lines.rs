@@ -1,18 +1,22 @@
 //! Input lines, read on a thread of their own.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
+use std::os::fd::AsFd as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use async_channel::{Receiver, Sender};
 
+use super::read_ahead::{Held, ReadAhead};
 use crate::exit::CommandError;
 
 /// The longest line taken: far above the largest body that Pub/Sub takes, and a bound on memory.
 const LINE_MAX: usize = 64 * 1024 * 1024;
-/// How many lines are read ahead.
+/// How many lines are read ahead, and how many bytes of them.
 const READ_AHEAD: usize = 64;
+const READ_AHEAD_BYTES: usize = 8 * 1024 * 1024;
 
 /// A line of input.
 #[derive(Debug)]
@@ -25,33 +29,67 @@ pub(super) struct Line {
     pub(super) cut: bool,
     /// How many bytes of input end with it.
     pub(super) position: u64,
+    /// Its share of what is read ahead.
+    _held: Held,
 }
 
 /// Lines as they come, or why there are no more.
 pub(super) type Lines = Receiver<io::Result<Line>>;
 
-/// Opens the input: its lines, and its size where that is known.
-pub(super) fn open(path: &Path) -> Result<(Lines, Option<u64>), CommandError> {
-    let (sender, receiver) = async_channel::bounded(READ_AHEAD);
-    if path == Path::new("-") {
-        thread::spawn(move || read(io::stdin().lock(), &sender));
-        return Ok((receiver, None));
+/// What is read.
+#[derive(Debug)]
+pub(super) struct Input {
+    file: File,
+    metadata: Option<Metadata>,
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    pub(super) fn open(path: &Path) -> Result<Self, CommandError> {
+        let what = || format!("cannot open --input {}", path.display());
+        let file = if path == Path::new("-") {
+            io::stdin().as_fd().try_clone_to_owned().map(File::from)
+        } else {
+            File::open(path)
+        };
+        let file = file.map_err(|error| CommandError::new(what(), error))?;
+        let metadata = file.metadata().ok();
+        if metadata.as_ref().is_some_and(Metadata::is_dir) {
+            return Err(CommandError::new(what(), "it is a directory"));
+        }
+        Ok(Self { file, metadata })
     }
-    let shown = path.display();
-    let file = File::open(path)
-        .map_err(|error| CommandError::new(format!("cannot open --input {shown}"), error))?;
-    let size = file.metadata().ok().filter(|data| data.is_file());
-    let size = size.map(|data| data.len());
-    thread::spawn(move || read(BufReader::with_capacity(1 << 16, file), &sender));
-    Ok((receiver, size))
+
+    pub(super) fn metadata(&self) -> Option<&Metadata> {
+        self.metadata.as_ref()
+    }
+
+    /// Its size, where that is known.
+    pub(super) fn size(&self) -> Option<u64> {
+        let data = self.metadata.as_ref().filter(|data| data.is_file());
+        data.map(Metadata::len)
+    }
+
+    /// Whether a person types it.
+    pub(super) fn is_typed(&self) -> bool {
+        self.file.is_terminal()
+    }
+
+    /// Its lines.
+    pub(super) fn read(self) -> Lines {
+        let (sender, receiver) = async_channel::bounded(READ_AHEAD);
+        thread::spawn(move || read(BufReader::with_capacity(1 << 16, self.file), &sender));
+        receiver
+    }
 }
 
 /// Reads to the end, or until nobody listens.
 fn read(mut input: impl BufRead, sender: &Sender<io::Result<Line>>) {
+    let ahead = ReadAhead::new(READ_AHEAD_BYTES);
     let mut number = 0;
     let mut position = 0;
     loop {
-        let line = next_line(&mut input, number + 1, &mut position);
+        let line = next_line(&mut input, number + 1, &mut position, &ahead);
         number += 1;
         let Some(line) = line.transpose() else {
             return;
@@ -67,6 +105,7 @@ fn next_line(
     input: &mut impl BufRead,
     number: u64,
     position: &mut u64,
+    ahead: &Arc<ReadAhead>,
 ) -> io::Result<Option<Line>> {
     let mut text = Vec::new();
     let limit = LINE_MAX as u64 + 1;
@@ -85,6 +124,7 @@ fn next_line(
     }
     Ok(Some(Line {
         number,
+        _held: ahead.take(text.len()),
         text,
         cut,
         position: *position,
@@ -110,9 +150,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
 
 impl Line {
     /// What is wrong with a line that was cut.
-    pub(super) fn too_long() -> String {
-        format!("the line is longer than {LINE_MAX} bytes; only its head is kept")
-    }
+    pub(super) const TOO_LONG: &str = "longer than 64 MiB; only its head is kept";
 
     /// Whether there is nothing on it.
     pub(super) fn is_blank(&self) -> bool {
@@ -124,19 +162,21 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn lines(input: &[u8]) -> Vec<Line> {
-        let (sender, receiver) = async_channel::unbounded();
-        read(input, &sender);
-        drop(sender);
-        std::iter::from_fn(|| receiver.try_recv().ok())
-            .map(|line| line.unwrap())
+    fn lines(mut input: &[u8]) -> Vec<Line> {
+        let ahead = ReadAhead::new(usize::MAX);
+        let mut position = 0;
+        (1..)
+            .map_while(|number| next_line(&mut input, number, &mut position, &ahead).unwrap())
             .collect()
     }
 
     #[test]
     fn lines_are_numbered_and_the_last_one_needs_no_end() {
         let lines = lines(b"one\n\nthree");
-        let texts: Vec<_> = lines.iter().map(|line| (line.number, &line.text[..])).collect();
+        let texts: Vec<_> = lines
+            .iter()
+            .map(|line| (line.number, &line.text[..]))
+            .collect();
         assert_eq!(texts, [(1, &b"one"[..]), (2, b""), (3, b"three")]);
         assert_eq!(lines[2].position, 10);
         assert!(lines[1].is_blank());

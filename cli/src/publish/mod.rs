@@ -1,8 +1,12 @@
 //! `pubsink publish`: hooks from lines of JSON to a topic, an outcome for each.
 
 mod attempts;
+mod dead_letters;
+mod files;
 mod lines;
+mod outcomes;
 mod progress;
+mod read_ahead;
 mod report;
 mod run;
 mod window;
@@ -15,29 +19,36 @@ use pubsink_core::retry::RetryPolicy;
 use pubsink_tokio::Tokio;
 
 use crate::credentials::Credentials;
-use crate::exit::{CommandError, Exit};
+use crate::exit::{CODES, CommandError, Exit};
 use crate::interrupt::Interrupt;
+use crate::runtime::on_two_threads;
+use crate::say::say;
 use crate::topic::{PublisherFlags, Topic};
 
-/// Input: one hook a line. Keys: id, source_id, tenant_id, received_at, method, path, headers
-/// (an object or a list of pairs), content_type, dedupe_key, and body (text) or body_base64. An
-/// absent id is made up, an absent received_at is now, an absent source_id is "cli".
+/// Publish hooks, one a line of JSON, and report the outcome of each.
 ///
-/// Every input line gets one outcome, written as soon as it is known; `line` says which it is of.
+/// A line, for example:
+/// {"id":"1","source_id":"github","headers":{"X-GitHub-Event":"push"},"body":"{}"}
+///
+/// Keys, all optional: id (made up where absent), source_id ("cli"), tenant_id, received_at (unix
+/// milliseconds; now), method, path, headers (an object or a list of [name, value] pairs),
+/// content_type, dedupe_key, and body (text) or body_base64. Blank lines are passed over.
+///
+/// Every other line gets one outcome, a line of JSON written as soon as it is known; its `line`
+/// says which input line it is of.
 #[derive(Debug, Args)]
+#[command(after_help = CODES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     topic: Topic,
-    #[command(flatten)]
-    credentials: Credentials,
-    /// Read hooks from FILE, - is standard input
+    /// Read hooks from FILE; - is standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
     input: PathBuf,
-    /// Write outcomes to FILE, - is standard output [default: only a summary and the first
+    /// Write outcomes to FILE; - is standard output [default: only a summary and the first
     /// failures, on standard error]
     #[arg(long, value_name = "FILE")]
     outcomes: Option<PathBuf>,
-    /// Append what failed to FILE: lines that can be published again
+    /// Append what failed to FILE, as lines that can be published again [default: kept nowhere]
     #[arg(long, value_name = "FILE")]
     dead_letters: Option<PathBuf>,
     /// Try a hook at most N times, the first one counted
@@ -47,16 +58,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 10_000)]
     shutdown_limit_ms: u64,
     #[command(flatten)]
+    credentials: Credentials,
+    #[command(flatten)]
     publisher: PublisherFlags,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
-    let (options, emulator) = arguments.topic.options();
+    let (options, emulator) = arguments.topic.options()?;
     let options = arguments.publisher.apply(options)?;
     let mut tokens = arguments.credentials.provider()?;
     if emulator && tokens.take().is_some() {
-        eprintln!("pubsink: no token is sent to the emulator of PUBSUB_EMULATOR_HOST");
+        say("pubsink: no token is sent to the emulator of PUBSUB_EMULATOR_HOST");
     }
     let settings = run::Settings {
         policy: RetryPolicy {
@@ -65,12 +78,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         },
         shutdown_limit: Duration::from_millis(arguments.shutdown_limit_ms),
     };
-    let outcomes = report::Outcomes::open(arguments.outcomes.as_deref())?;
-    let dead_letters = report::DeadLetters::open(arguments.dead_letters.as_deref())?;
-    let (lines, size) = lines::open(&arguments.input)?;
-    let report = report::Report::new(outcomes, dead_letters, progress::Progress::new(size));
+    let input = lines::Input::open(&arguments.input)?;
+    let (outcomes, dead_letters) = (
+        arguments.outcomes.as_deref(),
+        arguments.dead_letters.as_deref(),
+    );
+    files::check_apart(&input, outcomes, dead_letters)?;
+    let outcomes = outcomes::Outcomes::open(outcomes)?;
+    let dead_letters = dead_letters::DeadLetters::open(dead_letters)?;
+    let progress = progress::Progress::new(input.size(), input.is_typed() || outcomes.are_seen());
+    let report = report::Report::new(outcomes, dead_letters, progress);
     let interrupt = Interrupt::listen()?;
-    tokio_runtime()?.block_on(async {
+    if input.is_typed() {
+        say("pubsink: reading hooks from the terminal, one a line of JSON; Ctrl-D ends them");
+    }
+    let lines = input.read();
+    on_two_threads(async {
         let runtime = Tokio::current().map_err(|error| CommandError(error.to_string()))?;
         let publisher = pubsink_tokio::publisher(options);
         let publisher = match tokens {
@@ -80,12 +103,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         let publisher = publisher.map_err(|error| CommandError(error.to_string()))?;
         Ok(run::run(runtime, publisher, settings, lines, report, interrupt).await)
     })
-}
-
-/// One thread drives all: encoding is the only work, and it is little.
-pub(crate) fn tokio_runtime() -> Result<tokio::runtime::Runtime, CommandError> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandError::new("cannot start the runtime", error))
 }

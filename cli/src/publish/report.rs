@@ -1,18 +1,17 @@
 //! What the command tells: an outcome for each line, dead letters, a summary.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pubsink_core::envelope::Envelope;
-use pubsink_core::envelope_line;
-use pubsink_core::failure::{Class, ErrorClass, Failure};
+use pubsink_core::failure::{Class, ErrorClass};
 use serde::Serialize;
 
 use super::attempts::Finished;
+use super::dead_letters::DeadLetters;
+use super::outcomes::Outcomes;
 use super::progress::Progress;
-use crate::exit::CommandError;
+use crate::say::say;
 
 /// How many failures are told on standard error where outcomes go nowhere.
 const FAILURES_TOLD: u64 = 10;
@@ -65,8 +64,8 @@ impl Report {
                     attempts,
                 });
                 self.tell(line, failure.class, failure);
-                let told = self.dead_letters.hook(line, envelope, failure, attempts);
-                self.check_dead_letters(line, told);
+                let kept = self.dead_letters.hook(line, envelope, failure, attempts);
+                self.check_dead_letters(line, kept);
             }
         }
     }
@@ -84,15 +83,16 @@ impl Report {
                 reason: UnreadableReason {
                     kind: "invalid_message",
                     problem: "unreadable_line",
-                    error,
+                    error: &format!("line {line}, {error}"),
                 },
             },
             may_be_twice: false,
             attempts: 0,
         });
         self.tell(line, Class::Permanent, &error);
-        let told = self.dead_letters.line(text);
-        self.check_dead_letters(line, told);
+        let kept = self.dead_letters.line(text);
+        self.check_dead_letters(line, kept);
+        self.flush();
     }
 
     /// The input is read up to here.
@@ -104,7 +104,8 @@ impl Report {
     /// Writes out what was told so far.
     pub(super) fn flush(&mut self) {
         self.outcomes.flush(&self.progress);
-        self.progress.update(self.position, self.delivered, self.failed);
+        self.progress
+            .update(self.position, self.delivered, self.failed);
     }
 
     pub(super) fn say(&self, line: &str) {
@@ -115,7 +116,10 @@ impl Report {
     pub(super) fn end(mut self) -> bool {
         self.flush();
         self.progress.finish();
-        eprintln!("pubsink: {} delivered, {} failed", self.delivered, self.failed);
+        say(format_args!(
+            "pubsink: {} delivered, {} failed",
+            self.delivered, self.failed
+        ));
         !self.outcomes.broken && !self.dead_letters.broken
     }
 
@@ -137,7 +141,9 @@ impl Report {
     fn check_dead_letters(&mut self, line: u64, written: io::Result<()>) {
         if let Err(error) = written {
             self.dead_letters.broken = true;
-            self.say(&format!("pubsink: line {line} could not be kept as a dead letter: {error}"));
+            self.say(&format!(
+                "pubsink: line {line} could not be kept as a dead letter: {error}"
+            ));
         }
     }
 }
@@ -171,116 +177,10 @@ struct UnreadableReason<'a> {
     error: &'a str,
 }
 
-/// What a dead letter says of its failure.
-#[derive(Serialize)]
-struct About<'a> {
-    line: u64,
-    #[serde(flatten)]
-    failure: &'a Failure,
-    attempts: u32,
-    failed_at: i64,
-}
-
-/// Where outcomes go.
-pub(super) struct Outcomes {
-    out: Option<Box<dyn Write>>,
-    broken: bool,
-}
-
-impl Outcomes {
-    pub(super) fn open(path: Option<&Path>) -> Result<Self, CommandError> {
-        let out: Option<Box<dyn Write>> = match path {
-            None => None,
-            Some(path) if path == Path::new("-") => Some(Box::new(BufWriter::new(io::stdout()))),
-            Some(path) => {
-                let what = || format!("cannot write --outcomes {}", path.display());
-                let file = File::create(path).map_err(|error| CommandError::new(what(), error))?;
-                Some(Box::new(BufWriter::new(file)))
-            }
-        };
-        Ok(Self { out, broken: false })
-    }
-
-    fn is_somewhere(&self) -> bool {
-        self.out.is_some()
-    }
-
-    fn write(&mut self, outcome: &impl Serialize, progress: &Progress) {
-        let written = self.out.as_mut().map(|out| {
-            serde_json::to_writer(&mut *out, outcome)?;
-            out.write_all(b"\n")
-        });
-        self.check(written, progress);
-    }
-
-    fn flush(&mut self, progress: &Progress) {
-        let flushed = self.out.as_mut().map(Write::flush);
-        self.check(flushed, progress);
-    }
-
-    /// A reader that went away (`| head`) stops the outcomes and nothing else.
-    fn check(&mut self, done: Option<io::Result<()>>, progress: &Progress) {
-        if let Some(Err(error)) = done {
-            self.out = None;
-            self.broken = true;
-            progress.say(&format!("pubsink: outcomes can no longer be written: {error}"));
-        }
-    }
-}
-
-/// Where failed hooks are kept: lines that `publish` reads again.
-pub(super) struct DeadLetters {
-    file: Option<File>,
-    broken: bool,
-}
-
-impl DeadLetters {
-    pub(super) fn open(path: Option<&Path>) -> Result<Self, CommandError> {
-        let open = |path: &Path| {
-            let what = format!("cannot write --dead-letters {}", path.display());
-            let file = OpenOptions::new().append(true).create(true).open(path);
-            file.map_err(|error| CommandError::new(what, error))
-        };
-        Ok(Self {
-            file: path.map(open).transpose()?,
-            broken: false,
-        })
-    }
-
-    /// A hook, with what became of it under a key that the input format passes over.
-    fn hook(
-        &mut self,
-        line: u64,
-        envelope: &Envelope,
-        failure: &Failure,
-        attempts: u32,
-    ) -> io::Result<()> {
-        if self.file.is_none() {
-            return Ok(());
-        }
-        let about = serde_json::to_string(&About {
-            line,
-            failure,
-            attempts,
-            failed_at: unix_ms(),
-        })?;
-        // Before the closing brace of the hook's own line.
-        let hook = envelope_line::to_line(envelope);
-        let hook = hook.strip_suffix('}').unwrap_or(&hook);
-        self.line(format!("{hook},\"dead_letter\":{about}}}").as_bytes())
-    }
-
-    /// One write a line, so that a crash leaves whole lines.
-    fn line(&mut self, text: &[u8]) -> io::Result<()> {
-        match &mut self.file {
-            Some(file) => file.write_all(&[text, b"\n"].concat()),
-            None => Ok(()),
-        }
-    }
-}
-
 /// The wall time.
 pub(super) fn unix_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
 }

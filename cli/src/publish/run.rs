@@ -52,35 +52,33 @@ pub(super) async fn run<R: Runtime>(
         report,
         under_way: FuturesUnordered::new(),
     };
-    let mut next_unsent = 1;
-    let mut input_broken = false;
-    while let Some(line) = run.next_line(&lines, &interrupt).await {
-        match line {
-            Ok(line) => {
-                next_unsent = line.number + 1;
-                run.line(line).await;
+    let mut next = 1;
+    let end = loop {
+        match run.next_line(&lines, &interrupt).await {
+            Event::Line(Ok(line)) => {
+                let number = line.number;
+                if !run.line(line, &interrupt).await {
+                    break End::Interrupted;
+                }
+                next = number + 1;
             }
-            Err(error) => {
-                run.report.say(&format!("pubsink: cannot read on: {error}"));
-                input_broken = true;
+            Event::Line(Err(error)) => {
+                run.report
+                    .say(&format!("pubsink: cannot read line {next}: {error}"));
+                break End::Broken;
             }
+            Event::Finished(hook) => run.settle_ready(*hook),
+            Event::End(end) => break end,
         }
-    }
-    let interrupted = interrupt.is_asked();
-    if interrupted {
-        run.report.say(&format!(
-            "pubsink: interrupted; line {next_unsent} and all after it were not sent, \
-             finishing {} under way within {} ms",
-            run.under_way.len(),
-            settings.shutdown_limit.as_millis(),
-        ));
-        // Bounds what is under way; every hook still gets its outcome.
-        drop(run.attempts.publisher.shutdown(settings.shutdown_limit));
+    };
+    if end == End::Interrupted {
+        let unsent = format!("line {next} and all after it were not sent");
+        run.shut_down(&unsent, settings.shutdown_limit);
     } else {
         drop(run.attempts.publisher.flush());
     }
     run.finish_all(&interrupt, settings.shutdown_limit).await;
-    run.end(interrupted, input_broken)
+    run.exit(end, interrupt.is_asked())
 }
 
 struct Run<R> {
@@ -102,75 +100,86 @@ struct Hook {
 enum Event {
     Line(io::Result<Line>),
     Finished(Box<Hook>),
-    End,
+    End(End),
+}
+
+/// Why no more lines are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// There are none.
+    Whole,
+    /// They cannot be read.
+    Broken,
+    Interrupted,
 }
 
 impl<R: Runtime> Run<R> {
-    /// The next line, while hooks under way finish; none after the last one or an interrupt.
-    async fn next_line(
-        &mut self,
-        lines: &Lines,
-        interrupt: &Interrupt,
-    ) -> Option<io::Result<Line>> {
+    /// The next line, or what comes before it.
+    async fn next_line(&mut self, lines: &Lines, interrupt: &Interrupt) -> Event {
         let mut line = pin!(lines.recv());
         let mut asked = pin!(interrupt.asked());
-        loop {
-            let under_way = &mut self.under_way;
-            let event = poll_fn(|cx| {
-                if asked.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Event::End);
-                }
-                if let Poll::Ready(line) = line.as_mut().poll(cx) {
-                    return Poll::Ready(line.map_or(Event::End, Event::Line));
-                }
-                // Nothing under way is not the end.
-                match under_way.poll_next_unpin(cx) {
-                    Poll::Ready(Some(hook)) => Poll::Ready(Event::Finished(Box::new(hook))),
-                    Poll::Ready(None) | Poll::Pending => Poll::Pending,
-                }
-            });
-            match event.await {
-                Event::End => return None,
-                Event::Line(line) => return Some(line),
-                Event::Finished(hook) => self.settle_ready(*hook),
+        poll_fn(|cx| {
+            if asked.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Event::End(End::Interrupted));
             }
-        }
+            if let Poll::Ready(line) = line.as_mut().poll(cx) {
+                return Poll::Ready(line.map_or(Event::End(End::Whole), Event::Line));
+            }
+            // Nothing under way is not the end.
+            match self.under_way.poll_next_unpin(cx) {
+                Poll::Ready(Some(hook)) => Poll::Ready(Event::Finished(Box::new(hook))),
+                Poll::Ready(None) | Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
     }
 
-    /// Reads a hook from a line and sends it on its way.
-    async fn line(&mut self, line: Line) {
+    /// Reads a hook from a line and sends it on its way; false where an interrupt came first.
+    async fn line(&mut self, line: Line, interrupt: &Interrupt) -> bool {
         self.report.read_to(line.position);
         if line.is_blank() {
-            return;
+            return true;
         }
-        if line.cut {
-            return self.report.unreadable(line.number, &line.text, &Line::too_long());
-        }
-        match envelope_line::parse(&line.text) {
+        let hook = if line.cut {
+            Err(Line::TOO_LONG.to_owned())
+        } else {
+            envelope_line::parse(&line.text).map_err(|error| error.to_string())
+        };
+        match hook {
             Err(error) => {
-                let error = format!("line {}, {error}", line.number);
                 self.report.unreadable(line.number, &line.text, &error);
+                true
             }
             Ok(hook) => {
                 let new_id = || Uuid::now_v7().to_string();
-                self.send(line.number, hook.into_envelope(new_id, unix_ms())).await;
+                let envelope = hook.into_envelope(new_id, unix_ms());
+                self.send(line.number, envelope, interrupt).await
             }
         }
     }
 
-    async fn send(&mut self, line: u64, envelope: Envelope) {
+    /// Sends a hook on its way once there is room for it.
+    async fn send(&mut self, line: u64, envelope: Envelope, interrupt: &Interrupt) -> bool {
         let publisher = &self.attempts.publisher;
         let context = DeliveryContext::batched();
         let admission = Admission::hook(&envelope, &context, publisher.options());
         let share = Share {
             tenant: (admission.as_ref().ok()).and_then(|admission| admission.tenant().cloned()),
-            bytes: admission.as_ref().map_or(0, Admission::size),
+            // A hook that is refused is held too, until its outcome is written.
+            bytes: admission
+                .as_ref()
+                .map_or_else(|_| envelope.size(), Admission::size),
         };
+        let mut asked = pin!(interrupt.asked());
         while !self.window.has_room(&share) {
-            match self.under_way.next().await {
-                Some(hook) => self.settle_ready(hook),
-                None => break,
+            match select(asked.as_mut(), self.under_way.next()).await {
+                Either::Right((Some(hook), _)) => self.settle_ready(hook),
+                Either::Left(_) | Either::Right((None, _)) => break,
             }
+        }
+        // The room may be there because of it.
+        if interrupt.is_asked() {
+            return false;
         }
         self.window.take(&share);
         let delivery = self.attempts.publisher.admit(admission);
@@ -184,6 +193,7 @@ impl<R: Runtime> Run<R> {
                 finished,
             }
         }));
+        true
     }
 
     /// Settles a hook and all others that are ready, then writes their outcomes out.
@@ -191,7 +201,8 @@ impl<R: Runtime> Run<R> {
         let mut next = Some(hook);
         while let Some(hook) = next {
             self.window.give_back(&hook.share);
-            self.report.finished(hook.line, &hook.envelope, &hook.finished);
+            self.report
+                .finished(hook.line, &hook.envelope, &hook.finished);
             next = self.under_way.next().now_or_never().flatten();
         }
         self.report.flush();
@@ -204,9 +215,19 @@ impl<R: Runtime> Run<R> {
             if let Either::Left(_) = select(pin!(self.settle_all()), pin!(asked)).await {
                 return;
             }
-            drop(self.attempts.publisher.shutdown(limit));
+            self.shut_down("all lines were read", limit);
         }
         self.settle_all().await;
+    }
+
+    /// Bounds what is under way; every hook still gets its outcome.
+    fn shut_down(&mut self, input: &str, limit: Duration) {
+        self.report.say(&format!(
+            "pubsink: interrupted; {input}; finishing {} under way within {} ms",
+            self.under_way.len(),
+            limit.as_millis(),
+        ));
+        drop(self.attempts.publisher.shutdown(limit));
     }
 
     async fn settle_all(&mut self) {
@@ -215,12 +236,12 @@ impl<R: Runtime> Run<R> {
         }
     }
 
-    fn end(self, interrupted: bool, input_broken: bool) -> Exit {
+    fn exit(self, end: End, interrupted: bool) -> Exit {
         let failed = self.report.failed > 0;
         let written = self.report.end();
         if interrupted {
             Exit::Interrupted
-        } else if failed || input_broken || !written {
+        } else if failed || end == End::Broken || !written {
             Exit::Failed
         } else {
             Exit::Delivered

@@ -81,7 +81,10 @@ mod tests {
         assert!(window.has_room(&share("a", 11)), "alone, whatever its size");
         window.take(&share("a", 4));
         window.take(&share("a", 4));
-        assert!(!window.has_room(&share("a", 1)), "the tenant is at its ceiling");
+        assert!(
+            !window.has_room(&share("a", 1)),
+            "the tenant is at its ceiling"
+        );
         assert!(!window.has_room(&share("b", 3)), "too many bytes");
         window.take(&share("b", 2));
         assert!(!window.has_room(&share("c", 0)), "too many entries");

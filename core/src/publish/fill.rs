@@ -55,6 +55,11 @@ impl Fill {
         self.protobuf -= sizes.protobuf;
     }
 
+    /// How many messages these are.
+    pub(super) fn len(&self) -> usize {
+        self.entries
+    }
+
     /// Whether one more message fits. The first always does: alone it was checked at admission.
     pub(super) fn takes(&self, sizes: Sizes, limits: &BatchLimits) -> bool {
         let mut with = *self;

@@ -127,3 +127,70 @@ impl<T> Job<T> {
         parts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish::testing::{at, entry};
+
+    fn job(count: u32, key: Option<&str>) -> Job<u32> {
+        let entries = (0..count).map(|tag| entry(tag, "/", at(0))).collect();
+        let key = key.map(Text::new);
+        Job::new(Kind::Batched, Batch { key, entries })
+    }
+
+    #[test]
+    fn halves_are_next_the_first_one_first() {
+        let mut job = job(5, None);
+        assert_eq!(job.start_part(), Some(0..5));
+        job.bisect(0..5);
+        job.end_part();
+        assert_eq!(job.startable(), 2);
+        assert_eq!(job.start_part(), Some(0..2));
+        job.bisect(0..2);
+        job.end_part();
+        let rest: Vec<_> = std::iter::from_fn(|| job.start_part()).collect();
+        assert_eq!(rest, [0..1, 1..2, 2..5]);
+        assert!(!job.is_done());
+        for _ in rest {
+            job.end_part();
+        }
+        assert!(job.is_done());
+    }
+
+    #[test]
+    fn the_parts_of_a_key_go_one_after_the_other() {
+        let mut job = job(4, Some("k"));
+        assert_eq!(job.start_part(), Some(0..4));
+        job.bisect(0..4);
+        job.end_part();
+        assert_eq!(job.startable(), 1);
+        assert_eq!(job.start_part(), Some(0..2));
+        assert_eq!((job.startable(), job.start_part()), (0, None));
+        job.end_part();
+        assert_eq!(job.start_part(), Some(2..4));
+        job.end_part();
+        assert!(job.is_done());
+    }
+
+    #[test]
+    fn a_member_is_taken_once() {
+        let mut job = job(3, None);
+        assert_eq!(job.len(), 3);
+        let tags =
+            |job: &mut Job<u32>, part| job.take(part).map(|member| member.tag).collect::<Vec<_>>();
+        assert_eq!(tags(&mut job, 1..3), [1, 2]);
+        assert_eq!(tags(&mut job, 0..3), [0]);
+        assert_eq!(job.len(), 3);
+    }
+
+    #[test]
+    fn parts_that_wait_are_taken_out_in_order() {
+        let mut job = job(4, None);
+        job.start_part();
+        job.bisect(0..4);
+        job.end_part();
+        assert_eq!(job.take_parts(), [0..2, 2..4]);
+        assert!(job.is_done());
+    }
+}

@@ -43,6 +43,12 @@ impl<T> Lane<T> {
         self.entries.push_back(entry);
     }
 
+    /// Whether waiting gains its next batch nothing: it is full, or a direct message stands behind
+    /// it that no later one may pass.
+    pub(super) fn is_closed(&self, limits: &BatchLimits) -> bool {
+        self.batched.is_full(limits) || self.entries.len() > self.batched.len()
+    }
+
     /// Takes the messages at its head that leave the same way and fit one request.
     pub(super) fn take(&mut self, limits: &BatchLimits) -> Vec<Entry<T>> {
         let mut fill = Fill::default();
@@ -60,5 +66,47 @@ impl<T> Lane<T> {
             taken.extend(self.entries.pop_front());
         }
         taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish::testing::{at, builder, entry, tags};
+
+    fn lane(hows: &[&str]) -> Lane<u32> {
+        let mut lane = Lane::new();
+        for (tag, how) in (1..).zip(hows) {
+            lane.push(entry(tag, how, at(0)));
+        }
+        lane
+    }
+
+    #[test]
+    fn a_request_takes_the_head_up_to_its_limits_or_another_way_to_leave() {
+        let options = builder().batch_max_entries(2).build().unwrap();
+        let (batched, direct) = (
+            BatchLimits::batched(&options),
+            BatchLimits::direct(&options),
+        );
+        let mut lane = lane(&["/k", "/k", "/k", "/k!", "/k!", "/k"]);
+        assert_eq!(tags(&lane.take(&batched)), [1, 2]);
+        assert_eq!(tags(&lane.take(&batched)), [3]);
+        assert_eq!(tags(&lane.take(&direct)), [4]);
+        assert_eq!(tags(&lane.take(&direct)), [5]);
+        assert_eq!(tags(&lane.take(&batched)), [6]);
+        assert!(lane.take(&batched).is_empty());
+    }
+
+    #[test]
+    fn direct_messages_do_not_fill_its_batch() {
+        let options = builder().batch_max_entries(2).build().unwrap();
+        let limits = BatchLimits::batched(&options);
+        let mut lane = lane(&["/k", "/k!", "/k!"]);
+        assert!(!lane.batched.is_full(&limits));
+        lane.push(entry(4, "/k", at(0)));
+        assert!(lane.batched.is_full(&limits));
+        lane.take(&limits);
+        assert!(!lane.batched.is_full(&limits));
     }
 }

@@ -25,6 +25,8 @@ mod machine;
 mod outlet;
 mod request;
 mod tenants;
+#[cfg(test)]
+mod testing;
 mod waiting;
 
 pub(crate) use admission::Content;

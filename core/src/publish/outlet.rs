@@ -73,3 +73,44 @@ impl<T> Outlet<T> {
         taken
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish::testing::{at, builder, entry, tags};
+    use std::time::Duration;
+
+    fn outlet(lingers: bool) -> Outlet<u32> {
+        let options = builder().batch_max_entries(3).build().unwrap();
+        Outlet::new(BatchLimits::batched(&options), lingers)
+    }
+
+    fn linger() -> Linger {
+        Linger::new(Duration::from_millis(20))
+    }
+
+    #[test]
+    fn it_is_due_a_linger_after_the_oldest_or_at_once_when_full() {
+        let mut outlet = outlet(true);
+        assert_eq!(outlet.due(&linger()), None);
+        outlet.push(entry(1, "a/", at(5)));
+        outlet.push(entry(2, "a/", at(9)));
+        assert_eq!(outlet.due(&linger()), Some(at(25)));
+        outlet.push(entry(3, "b/", at(10)));
+        assert_eq!(outlet.due(&linger()), Some(at(5)));
+        outlet.push(entry(4, "c/", at(11)));
+        // In turns: a's second message is left, and it is older than c's would be.
+        assert_eq!(tags(&outlet.take()), [1, 3, 4]);
+        assert_eq!(outlet.due(&linger()), Some(at(29)));
+        assert_eq!(tags(&outlet.take()), [2]);
+        assert!(outlet.take().is_empty());
+        assert_eq!(outlet.due(&linger()), None);
+    }
+
+    #[test]
+    fn without_a_linger_it_is_due_at_once() {
+        let mut outlet = outlet(false);
+        outlet.push(entry(1, "/", at(7)));
+        assert_eq!(outlet.due(&linger()), Some(at(7)));
+    }
+}

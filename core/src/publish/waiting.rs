@@ -166,9 +166,8 @@ impl<T> Waiting<T> {
         };
         let kind = Kind::of(&head.admission);
         let due = self.linger.due(head.arrival);
-        let ready = kind == Kind::Direct
-            || due <= head.arrival
-            || lane.batched.is_full(&self.batched.limits);
+        let ready =
+            kind == Kind::Direct || due <= head.arrival || lane.is_closed(&self.batched.limits);
         match lane.state {
             LaneState::Idle if !ready => {
                 lane.state = LaneState::Lingering(due);
@@ -216,3 +215,6 @@ impl<T> Waiting<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,19 @@ fn nothing_lingers_once_it_closes() {
 }
 
 #[test]
+fn closed_twice_the_sooner_deadline_counts() {
+    for (first, second) in [(Some(200), None), (Some(200), Some(900)), (None, Some(200))] {
+        let mut sim = Sim::new(&defaults(), |_| Answer::never());
+        sim.admit(1, message(1));
+        sim.close(first.map(ms));
+        sim.close(second.map(ms));
+        sim.run();
+        assert_closed(&sim, 1, true);
+        assert_eq!(sim.settled[&1].at, ms(200));
+    }
+}
+
+#[test]
 fn at_the_deadline_what_is_left_is_given_up() {
     let options = options(|b| b.batch_max_entries(1).batch_max_inflight(2));
     let server = |request: &Recorded| match request.messages[0].tag() {
@@ -142,6 +155,39 @@ fn a_message_whose_token_was_refused_was_not_stored() {
     sim.run();
     assert_closed(&sim, 1, false);
     sim.assert_quiescent();
+}
+
+#[test]
+fn a_token_that_comes_at_the_deadline_sends_nothing() {
+    let tokens = |_: Option<&_>| TokenAnswer::give("t").after(ms(30));
+    let mut sim = Sim::authorized(&defaults(), tokens, |_| Answer::stored());
+    sim.admit(1, message(1));
+    sim.close(Some(ms(30)));
+    sim.run();
+    assert!(sim.requests.is_empty());
+    assert_closed(&sim, 1, false);
+    sim.assert_quiescent();
+}
+
+#[test]
+fn a_token_refused_at_the_deadline_asks_for_no_other() {
+    let server = |_: &Recorded| Answer::error(401, "UNAUTHENTICATED").after(ms(30));
+    let mut sim = Sim::authorized(&defaults(), |_| TokenAnswer::give("t"), server);
+    sim.admit(1, message(1));
+    sim.close(Some(ms(30)));
+    sim.run();
+    assert_eq!(sim.asked.len(), 1);
+    assert_closed(&sim, 1, false);
+    sim.assert_quiescent();
+}
+
+#[test]
+fn an_answer_at_the_deadline_counts() {
+    let mut sim = Sim::new(&defaults(), |_| Answer::stored().after(ms(30)));
+    sim.admit(1, message(1));
+    sim.close(Some(ms(30)));
+    sim.run();
+    assert_eq!(sim.delivered(1), "id-0");
 }
 
 #[test]

@@ -57,6 +57,8 @@ fn a_direct_message_of_a_key_keeps_its_place_among_the_batched_ones() {
     sim.admit(5, keyed(5, "k"));
     sim.run();
     assert_eq!(sim.sent(), [vec![1, 2], vec![3], vec![4], vec![5]]);
+    // The batch does not linger either: what comes later cannot pass the direct message.
+    assert_eq!(sim.sent_at(), [0, 50, 100, 150]);
     assert_eq!(sim.stored_tags(), [1, 2, 3, 4, 5]);
     sim.assert_quiescent();
 }

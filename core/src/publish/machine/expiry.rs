@@ -33,11 +33,16 @@ impl<T> Publisher<T> {
             self.outputs.push_back(Output::Cancel(id));
             self.end(id, &fate);
         }
-        let deadline = self.closing.as_ref().and_then(|closing| closing.deadline);
-        if deadline.is_some_and(|deadline| deadline <= now) {
+        if self.is_past_closing(now) {
             self.closing = Some(Closing { deadline: None });
             self.give_up(now);
         }
+    }
+
+    /// Whether the time for closing is over: the next poll gives everything up.
+    pub(super) fn is_past_closing(&self, now: Instant) -> bool {
+        let deadline = self.closing.as_ref().and_then(|closing| closing.deadline);
+        deadline.is_some_and(|deadline| deadline <= now)
     }
 
     /// Settles everything that is held: the time for closing is over.

@@ -123,7 +123,10 @@ impl<T> Publisher<T> {
             (State::Authorizing, Ok(token)) => (State::Sent(Some(token.clone())), token),
             (State::Reauthorizing(..), Ok(token)) => (State::SentAgain, token),
         };
-        self.send(now, id, Some(state.1), state.0);
+        // Past the deadline of closing nothing is sent any more.
+        if !self.is_past_closing(now) {
+            self.send(now, id, Some(state.1), state.0);
+        }
         Ok(())
     }
 
@@ -203,10 +206,12 @@ impl<T> Publisher<T> {
             request.state = State::Reauthorizing(token.clone(), reason);
         }
         self.set_deadline(id, now, AUTHORIZE_TIMEOUT);
-        self.outputs.push_back(Output::Authorize {
-            request: id,
-            refused: Some(token),
-        });
+        if !self.is_past_closing(now) {
+            self.outputs.push_back(Output::Authorize {
+                request: id,
+                refused: Some(token),
+            });
+        }
     }
 
     pub(super) fn lost(&mut self, id: RequestId, detail: Text) -> Result<(), Misuse> {

@@ -1,0 +1,24 @@
+//! The command as a user meets it: the real binary against a server of the test's own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what cannot be set up is a failed test"
+)]
+
+mod bench;
+mod closed_output;
+mod credentials;
+mod dead_letters;
+mod demo;
+mod emulator;
+mod failures;
+mod help;
+mod input;
+mod memory;
+mod options;
+mod outcomes;
+mod real_hooks;
+mod retries;
+mod signals;
+mod support;

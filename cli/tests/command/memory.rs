@@ -1,0 +1,104 @@
+//! Memory in an outage: what is read is bounded, so the producer waits.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{end_of, publish_to, server};
+
+/// A figure of a process in MiB.
+fn mib(process: u32, figure: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'))?;
+    line.trim()
+        .strip_suffix(" kB")?
+        .parse::<u64>()
+        .ok()
+        .map(|kb| kb / 1024)
+}
+
+/// Pushes lines as fast as they are taken while connections are refused; returns how many bytes
+/// were taken after a second and after two, and the peak of memory in MiB.
+fn outage(line: Vec<u8>, arguments: &[&str]) -> Option<(u64, u64, u64)> {
+    mib(std::process::id(), "VmHWM")?;
+    let server = server();
+    server.refuse_connections(true).unwrap();
+    let run = publish_to(&server.endpoint(), "").arguments(arguments);
+    let run = run.arguments(&["--max-attempts", "1000", "--shutdown-limit-ms", "500"]);
+    let mut command = run.into_command();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let taken = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&taken);
+    let producer = thread::spawn(move || {
+        while stdin.write_all(&line).is_ok() {
+            count.fetch_add(line.len() as u64, Ordering::Relaxed);
+        }
+    });
+    thread::sleep(Duration::from_millis(1_000));
+    let early = taken.load(Ordering::Relaxed);
+    thread::sleep(Duration::from_millis(1_200));
+    let late = taken.load(Ordering::Relaxed);
+    let peak = mib(child.id(), "VmHWM").unwrap();
+    kill(
+        Pid::from_raw(i32::try_from(child.id()).unwrap()),
+        Signal::SIGTERM,
+    )
+    .unwrap();
+    assert_eq!(end_of(&mut child).code(), Some(3));
+    producer.join().unwrap();
+    Some((early, late, peak))
+}
+
+fn hook(body: usize) -> Vec<u8> {
+    format!("{{\"body\":\"{}\"}}\n", "x".repeat(body)).into_bytes()
+}
+
+#[test]
+fn memory_is_flat_while_connections_are_refused() {
+    for (body, arguments, most) in [
+        (1_000, &["--batch-queue-bytes", "10000000"][..], 40),
+        (1, &[][..], 40),
+        (
+            1_000_000,
+            &[
+                "--batch-queue-bytes",
+                "10000000",
+                "--inline-max-bytes",
+                "2000000",
+            ][..],
+            80,
+        ),
+    ] {
+        let Some((early, late, peak)) = outage(hook(body), arguments) else {
+            return eprintln!("NOT RUN: there is no /proc");
+        };
+        assert!(peak <= most, "bodies of {body}: {peak} MiB, over {most}");
+        assert!(
+            late - early <= 2_000_000,
+            "the producer was let go on: {early} to {late}"
+        );
+    }
+}
+
+#[test]
+fn hooks_that_are_refused_at_once_do_not_pile_up() {
+    // Each needs a claim that nobody gave; only their outcomes are left.
+    let Some((_, _, peak)) = outage(hook(1_000_000), &["--batch-queue-bytes", "10000000"]) else {
+        return eprintln!("NOT RUN: there is no /proc");
+    };
+    assert!(peak <= 80, "{peak} MiB");
+}

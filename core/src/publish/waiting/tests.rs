@@ -1,0 +1,146 @@
+use super::*;
+use crate::publish::flushes::Flushes;
+use crate::publish::testing::{admission, at, builder};
+
+/// What waits, with a linger of 20 ms and at most 3 messages a batch.
+struct Queue(Waiting<u32>);
+
+impl Queue {
+    fn new() -> Self {
+        Self(Waiting::new(
+            &builder().batch_max_entries(3).build().unwrap(),
+        ))
+    }
+
+    fn push(&mut self, tag: u32, how: &str, ms: u64) {
+        let stretch = Flushes::<u32>::new().admit();
+        self.0.push(tag, admission(1, how), stretch, at(ms));
+    }
+
+    /// The key and the tags of the batch that has to leave at `ms`.
+    fn take(&mut self, kind: Kind, ms: u64) -> Option<(String, Vec<u32>)> {
+        let batch = self.0.take(kind, at(ms))?;
+        let key = batch.key.map_or(String::new(), |key| key.to_string());
+        Some((key, batch.entries.iter().map(|entry| entry.tag).collect()))
+    }
+
+    fn batched(&mut self, ms: u64) -> Option<(String, Vec<u32>)> {
+        self.take(Kind::Batched, ms)
+    }
+
+    fn release(&mut self, key: &str) {
+        self.0.release(&Text::new(key));
+    }
+}
+
+fn batch(key: &str, tags: &[u32]) -> Option<(String, Vec<u32>)> {
+    Some((key.to_owned(), tags.to_vec()))
+}
+
+#[test]
+fn nothing_leaves_before_it_is_due() {
+    let mut queue = Queue::new();
+    queue.push(1, "/", 0);
+    queue.push(2, "/k", 5);
+    assert_eq!(queue.0.due(Kind::Batched), Some(at(20)));
+    assert_eq!(queue.0.due(Kind::Direct), None);
+    assert_eq!(queue.batched(19), None);
+    assert_eq!(queue.batched(20), batch("", &[1]));
+    assert_eq!(queue.0.due(Kind::Batched), Some(at(25)));
+    assert_eq!(queue.batched(24), None);
+    assert_eq!(queue.batched(25), batch("k", &[2]));
+    assert_eq!(queue.0.due(Kind::Batched), None);
+    assert_eq!(queue.0.len(), 0);
+}
+
+#[test]
+fn a_key_waits_while_it_is_busy_and_goes_on_when_it_is_released() {
+    let mut queue = Queue::new();
+    for tag in 1..=5 {
+        queue.push(tag, "/k", 0);
+    }
+    assert_eq!(queue.batched(0), batch("k", &[1, 2, 3]));
+    assert_eq!(queue.batched(100), None);
+    assert_eq!(queue.0.due(Kind::Batched), None);
+    queue.release("k");
+    // 4 and 5 are long due, though they are no full batch.
+    assert_eq!(queue.0.due(Kind::Batched), Some(at(20)));
+    assert_eq!(queue.batched(100), batch("k", &[4, 5]));
+    assert_eq!(queue.0.keys(), 1);
+    queue.release("k");
+    assert_eq!(queue.0.keys(), 0);
+}
+
+#[test]
+fn a_full_batch_of_a_key_does_not_linger() {
+    let mut queue = Queue::new();
+    queue.push(1, "/k", 0);
+    queue.push(2, "/k", 1);
+    assert_eq!(queue.batched(2), None);
+    queue.push(3, "/k", 2);
+    assert_eq!(queue.0.due(Kind::Batched), Some(at(0)));
+    assert_eq!(queue.batched(2), batch("k", &[1, 2, 3]));
+}
+
+#[test]
+fn keyed_and_unkeyed_take_turns() {
+    let mut queue = Queue::new();
+    for tag in 1..=6 {
+        queue.push(tag, "/", 0);
+        queue.push(10 + tag, &format!("/k{tag}"), 0);
+    }
+    let keys: Vec<_> = std::iter::from_fn(|| queue.batched(20))
+        .map(|(key, _)| key)
+        .collect();
+    assert_eq!(keys, ["", "k1", "", "k2", "k3", "k4", "k5", "k6"]);
+}
+
+#[test]
+fn a_keys_messages_leave_in_order_whichever_way_each_goes() {
+    let mut queue = Queue::new();
+    for (tag, how) in (1..).zip(["/k", "/k", "/k!", "/k!", "/k"]) {
+        queue.push(tag, how, 0);
+    }
+    for (kind, tags) in [
+        (Kind::Batched, vec![1, 2]),
+        (Kind::Direct, vec![3]),
+        (Kind::Direct, vec![4]),
+        (Kind::Batched, vec![5]),
+    ] {
+        let other = if kind == Kind::Direct {
+            Kind::Batched
+        } else {
+            Kind::Direct
+        };
+        assert_eq!(queue.take(other, 100), None);
+        assert_eq!(queue.take(kind, 100), batch("k", &tags));
+        queue.release("k");
+    }
+    assert_eq!((queue.0.keys(), queue.0.len()), (0, 0));
+}
+
+#[test]
+fn a_flush_ends_the_linger_of_what_waits_and_of_nothing_later() {
+    let mut queue = Queue::new();
+    queue.push(1, "/", 0);
+    queue.push(2, "/k", 0);
+    queue.0.flush(at(5));
+    queue.push(3, "/later", 6);
+    assert_eq!(queue.batched(6), batch("", &[1]));
+    assert_eq!(queue.batched(6), batch("k", &[2]));
+    assert_eq!(queue.batched(25), None);
+    assert_eq!(queue.batched(26), batch("later", &[3]));
+}
+
+#[test]
+fn once_it_closes_nothing_lingers() {
+    let mut queue = Queue::new();
+    queue.push(1, "/k", 0);
+    queue.0.close();
+    queue.push(2, "/", 1);
+    queue.push(3, "/other", 1);
+    let taken: Vec<_> = std::iter::from_fn(|| queue.batched(1))
+        .flat_map(|(_, tags)| tags)
+        .collect();
+    assert_eq!(taken.len(), 3);
+}

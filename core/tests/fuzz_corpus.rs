@@ -1,0 +1,67 @@
+//! The committed fuzz corpus, through the same checks as the fuzzer's, on every build.
+//! `core/fuzz` holds the targets; `cargo +nightly fuzz run TARGET` grows the corpus.
+
+// A target tells what it found by panicking.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+#[path = "../fuzz/targets/claim_ref.rs"]
+mod claim_ref;
+#[path = "../fuzz/targets/envelope_line.rs"]
+mod envelope_line;
+#[path = "../fuzz/targets/error_document.rs"]
+mod error_document;
+#[path = "../fuzz/targets/message_decode.rs"]
+mod message_decode;
+#[path = "../fuzz/targets/publisher.rs"]
+mod publisher;
+#[path = "../fuzz/targets/reply.rs"]
+mod reply;
+
+use std::fs;
+use std::path::Path;
+
+/// Runs every input of a target's corpus; there have to be some.
+fn replay(target: &str, run: fn(&[u8])) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    let inputs = fs::read_dir(corpus.join(target)).unwrap();
+    let mut count = 0;
+    for input in inputs {
+        let path = input.unwrap().path();
+        let data = fs::read(&path).unwrap();
+        // Shown where the check fails.
+        println!("{}", path.display());
+        run(&data);
+        count += 1;
+    }
+    assert!(count >= 5, "{target} has {count} inputs");
+}
+
+#[test]
+fn claim_refs() {
+    replay("claim_ref", claim_ref::run);
+}
+
+#[test]
+fn envelope_lines() {
+    replay("envelope_line", envelope_line::run);
+}
+
+#[test]
+fn error_documents() {
+    replay("error_document", error_document::run);
+}
+
+#[test]
+fn hook_messages() {
+    replay("message_decode", message_decode::run);
+}
+
+#[test]
+fn replies() {
+    replay("reply", reply::run);
+}
+
+#[test]
+fn the_publisher_machine() {
+    replay("publisher", publisher::run);
+}

@@ -1,0 +1,16 @@
+//! The bytes of a request.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail like tests"
+)]
+
+#[path = "publisher/bodies/head.rs"]
+mod head;
+#[path = "publisher/bodies/pinned.rs"]
+mod pinned;
+#[path = "publisher/bodies/properties.rs"]
+mod properties;
+#[path = "publisher/sim/mod.rs"]
+mod sim;
