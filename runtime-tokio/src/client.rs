@@ -16,11 +16,14 @@ use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use pubsink_runtime::core::reason::TransportKind;
 use pubsink_runtime::seam::{SendLimits, Transport, TransportError};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{sleep, timeout};
 
 /// How long an idle connection is kept: below the minutes after which servers and load balancers
 /// close theirs, so that few requests meet a dead one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// For ever: the pool adds its timeout to the clock, which cannot hold a longer one.
+const IDLE_TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 /// Sends requests with hyper. Each once: no retries, no redirects, no proxy.
 ///
@@ -98,7 +101,7 @@ impl HttpClientBuilder {
         client
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
-            .pool_idle_timeout(self.idle_timeout)
+            .pool_idle_timeout(self.idle_timeout.min(IDLE_TIMEOUT_MAX))
             // A second send is the machine's decision.
             .retry_canceled_requests(false)
             .http2_only(self.http2);
@@ -150,7 +153,8 @@ async fn with_timeouts<O>(
     };
     let mut exchange = pin!(exchange);
     let mut connected = pin!(connected);
-    let mut connect_timeout = pin!(sleep_until(Instant::now() + limits.connect));
+    // By durations: an instant that far ahead may not exist.
+    let mut connect_timeout = pin!(sleep(limits.connect));
     let early = std::future::poll_fn(|cx| {
         if let Poll::Ready(done) = exchange.as_mut().poll(cx) {
             return Poll::Ready(Some(done));
@@ -166,7 +170,7 @@ async fn with_timeouts<O>(
     if let Some(done) = early.await {
         return done;
     }
-    let answer = timeout_at(Instant::now() + limits.response, exchange).await;
+    let answer = timeout(limits.response, exchange).await;
     answer.unwrap_or_else(|_| Err(late(TransportKind::Timeout, "no reply", limits.response)))
 }
 

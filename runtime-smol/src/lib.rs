@@ -1,0 +1,33 @@
+//! pubsink on smol: its executors, async-io's timers, and an HTTP client on isahc (curl). No
+//! tokio.
+//!
+//! ```no_run
+//! use pubsink_smol::core::options::PublisherOptions;
+//! use pubsink_smol::core::publish::Message;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = PublisherOptions::builder("my-project", "hooks").build()?;
+//! let publisher = pubsink_smol::publisher(options).spawn();
+//! let delivered = publisher.publish(Message::new("hello")).await?;
+//! println!("stored as {}", delivered.message_id);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Where it runs is the caller's choice: [`spawn`](PublisherBuilder::spawn) on smol's global
+//! executor, [`spawn_on`](PublisherBuilder::spawn_on) one of your own, or
+//! [`build`](PublisherBuilder::build) and run the [`Driver`] under anything that polls a future.
+
+mod builder;
+mod client;
+mod driver;
+mod runtime;
+
+pub use builder::{PublisherBuilder, publisher};
+pub use client::{HttpClient, HttpClientBuilder};
+pub use driver::Driver;
+pub use pubsink_runtime::{
+    CachedTokens, Delivery, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource, core,
+    seam,
+};
+pub use runtime::{Smol, SmolTimer};

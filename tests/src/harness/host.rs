@@ -1,0 +1,97 @@
+//! A running runtime as cases see it.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use pubsink_core::options::PublisherOptions;
+use pubsink_runtime::seam::{Runtime, Timer as _};
+use pubsink_runtime::{Driver, Publisher};
+
+use super::any::{AnyTokens, AnyTransport};
+use super::recorder::Recorder;
+
+/// How a runtime runs its tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flavor {
+    /// On the thread that waits, and only while it waits.
+    CurrentThread,
+    /// On so many threads of its own.
+    Workers(usize),
+}
+
+/// A runtime that was started. Dropping it shuts it down, whatever runs on it.
+pub(crate) trait Started {
+    fn host(&self) -> std::sync::Arc<dyn Host>;
+    /// Runs a future to its end on it.
+    fn block_on(&self, future: BoxFuture<'_, ()>);
+}
+
+/// What a case asks its runtime for.
+pub(crate) trait Host: Send + Sync {
+    fn spawn(&self, task: BoxFuture<'static, ()>);
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
+    /// A client of the runtime's own, for the harness and for cases that wrap one.
+    fn transport(&self, client: &Client) -> AnyTransport;
+    /// A publisher by the constructor a user calls.
+    fn publisher(&self, spec: Spec) -> Publisher;
+    /// A publisher whose driver is the caller's to run.
+    fn connect(&self, spec: Spec) -> (Publisher, Driver);
+}
+
+/// Which client a publisher sends with.
+#[derive(Clone, Default)]
+pub(crate) enum Client {
+    /// What a user gets who says nothing.
+    #[default]
+    Default,
+    /// HTTP/2 with prior knowledge.
+    Http2,
+    /// The default one with another time to keep idle connections.
+    IdleTimeout(Duration),
+    /// The case's own.
+    Own(AnyTransport),
+}
+
+/// What a publisher is made of.
+#[derive(Clone)]
+pub(crate) struct Spec {
+    pub(crate) options: PublisherOptions,
+    pub(crate) client: Client,
+    pub(crate) tokens: Option<AnyTokens>,
+}
+
+impl Spec {
+    pub(crate) fn new(options: PublisherOptions) -> Self {
+        Self {
+            options,
+            client: Client::Default,
+            tokens: None,
+        }
+    }
+
+    pub(crate) fn client(self, client: Client) -> Self {
+        Self { client, ..self }
+    }
+
+    pub(crate) fn tokens(self, tokens: impl pubsink_runtime::TokenProvider) -> Self {
+        Self {
+            tokens: Some(AnyTokens::new(tokens)),
+            ..self
+        }
+    }
+
+    /// Sends through the runtime's default client, and keeps count.
+    pub(crate) fn recorded(self, host: &dyn Host, recorder: &Recorder) -> Self {
+        let inner = host.transport(&self.client);
+        self.client(Client::Own(AnyTransport::new(recorder.over(inner))))
+    }
+}
+
+/// A sleep by the seam's own timer.
+pub(crate) fn sleep<R: Runtime>(runtime: R, time: Duration) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let mut timer = Box::pin(runtime.timer());
+        timer.as_mut().reset(runtime.now() + time);
+        timer.await;
+    })
+}

@@ -1,0 +1,95 @@
+//! tokio.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use pubsink_runtime::seam::Runtime as _;
+use pubsink_runtime::{Driver, Publisher};
+use pubsink_tokio::{HttpClient, Tokio};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::harness::any::AnyTransport;
+use crate::harness::host::{Client, Flavor, Host, Spec, Started, sleep};
+
+pub(super) fn start(flavor: Flavor, thread_name: &str) -> Box<dyn Started> {
+    let mut builder = match flavor {
+        Flavor::CurrentThread => Builder::new_current_thread(),
+        Flavor::Workers(count) => {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(count);
+            builder
+        }
+    };
+    let runtime = builder.thread_name(thread_name).enable_all().build();
+    Box::new(OnTokio(Some(runtime.expect("tokio starts"))))
+}
+
+struct OnTokio(Option<Runtime>);
+
+impl Started for OnTokio {
+    fn host(&self) -> Arc<dyn Host> {
+        let runtime = self.0.as_ref().expect("it runs until it is dropped");
+        Arc::new(TokioHost(runtime.handle().clone()))
+    }
+
+    fn block_on(&self, future: BoxFuture<'_, ()>) {
+        self.0
+            .as_ref()
+            .expect("it runs until it is dropped")
+            .block_on(future);
+    }
+}
+
+impl Drop for OnTokio {
+    fn drop(&mut self) {
+        // A case may shut a second runtime down from inside the first.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+struct TokioHost(Handle);
+
+impl Host for TokioHost {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        Tokio::new(self.0.clone()).spawn(task);
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        sleep(Tokio::new(self.0.clone()), time)
+    }
+
+    fn transport(&self, client: &Client) -> AnyTransport {
+        match client {
+            Client::Default => AnyTransport::new(HttpClient::new()),
+            Client::Http2 => AnyTransport::new(HttpClient::builder().http2(true).build()),
+            Client::IdleTimeout(time) => {
+                AnyTransport::new(HttpClient::builder().idle_timeout(*time).build())
+            }
+            Client::Own(transport) => transport.clone(),
+        }
+    }
+
+    fn publisher(&self, spec: Spec) -> Publisher {
+        let _inside = self.0.enter();
+        let builder = pubsink_tokio::publisher(spec.options);
+        let spawned = match (spec.client, spec.tokens) {
+            (Client::Default, None) => builder.spawn(),
+            (Client::Default, Some(tokens)) => builder.token_provider(tokens).spawn(),
+            (client, None) => builder.transport(self.transport(&client)).spawn(),
+            (client, Some(tokens)) => {
+                let builder = builder.transport(self.transport(&client));
+                builder.token_provider(tokens).spawn()
+            }
+        };
+        spawned.expect("this is inside a runtime")
+    }
+
+    fn connect(&self, spec: Spec) -> (Publisher, Driver) {
+        let transport = self.transport(&spec.client);
+        let runtime = Tokio::new(self.0.clone());
+        pubsink_runtime::connect(spec.options, runtime, transport, spec.tokens, 1)
+    }
+}
