@@ -11,10 +11,12 @@ use pubsink_core::attributes::Attributes;
 use pubsink_core::delivery::DeliveryContext;
 use pubsink_core::envelope::Envelope;
 use pubsink_core::publish::Message;
+use pubsink_core::token::Token;
+use pubsink_tokio::seam::{Runtime, Transport};
 use pubsink_tokio::{Delivery, Publisher};
 
 use crate::exit::{CommandError, Exit};
-use crate::runtime::on_one_thread;
+use crate::runtime::{RuntimeFlag, Tasks, Work};
 use crate::say::{print, say};
 use crate::topic::{Topic, build};
 
@@ -44,6 +46,8 @@ pub(crate) struct Arguments {
     /// What each message is
     #[arg(long, value_enum, default_value_t = Payload::Raw)]
     payload: Payload,
+    #[command(flatten)]
+    runtime: RuntimeFlag,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,12 +68,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         .inline_max_bytes(usize::MAX);
     let options = build(options)?;
     let size = usize::try_from(arguments.size).unwrap_or(usize::MAX);
-    let source = Source::new(arguments.payload, size);
-    on_one_thread(async {
-        let publisher = pubsink_tokio::publisher(options).spawn();
-        let publisher = publisher.map_err(|error| CommandError(error.to_string()))?;
+    let work = Measuring {
+        source: Source::new(arguments.payload, size),
+        messages: arguments.messages,
+    };
+    let tokens = None::<Token>;
+    arguments.runtime.run(Tasks::Here, options, tokens, work)
+}
+
+/// The measurement, once there is a publisher.
+struct Measuring {
+    source: Source,
+    messages: u64,
+}
+
+impl Work for Measuring {
+    type Done = Exit;
+
+    async fn run<R: Runtime, T: Transport>(
+        self,
+        _runtime: R,
+        _client: T,
+        publisher: Publisher,
+    ) -> Result<Exit, CommandError> {
         let started = (Instant::now(), cpu()?);
-        let failures = publish(&publisher, &source, arguments).await;
+        let failures = publish(&publisher, &self.source, self.messages).await;
         let (wall, cpu) = (started.0.elapsed(), cpu()?.saturating_sub(started.1));
         if let Some(first) = &failures.first {
             say(format_args!(
@@ -78,18 +101,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
             ));
             return Ok(Exit::Failed);
         }
-        print(figures(arguments.messages, wall, cpu)?)?;
+        print(figures(self.messages, wall, cpu)?)?;
         Ok(Exit::Delivered)
-    })
+    }
 }
 
 /// Publishes all messages; what failed.
-async fn publish(publisher: &Publisher, source: &Source, arguments: &Arguments) -> Failures {
+async fn publish(publisher: &Publisher, source: &Source, messages: u64) -> Failures {
     let by_bytes = UNCONFIRMED_MAX_BYTES / source.body(0).len().max(1);
     let window = by_bytes.clamp(1, UNCONFIRMED_MAX);
     let mut unconfirmed = VecDeque::<Delivery>::with_capacity(window);
     let mut failures = Failures::default();
-    for number in 0..arguments.messages {
+    for number in 0..messages {
         if unconfirmed.len() == window
             && let Some(oldest) = unconfirmed.pop_front()
         {

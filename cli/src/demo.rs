@@ -1,6 +1,7 @@
 //! `pubsink demo`: the main job, end to end, on the embedded Pub/Sub.
 
 use std::collections::HashMap;
+use std::pin::pin;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,16 +12,18 @@ use pubsink_core::delivery::DeliveryContext;
 use pubsink_core::envelope::Envelope;
 use pubsink_core::failure::{Class, Failure, Outcome};
 use pubsink_core::options::PublisherOptions;
+use pubsink_core::token::Token;
 use pubsink_core::{envelope_line, message};
 use pubsink_fixtures::broker::{PubsubMessage, Status, SubscriptionConfig};
 use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::hooks;
 use pubsink_fixtures::server::Server;
-use pubsink_tokio::{HttpClient, Publisher};
+use pubsink_tokio::Publisher;
+use pubsink_tokio::seam::{Runtime, Timer as _, Transport};
 
 use crate::exit::{CommandError, Exit};
 use crate::pull::Subscription;
-use crate::runtime::on_one_thread;
+use crate::runtime::{RuntimeFlag, Tasks, Work};
 use crate::say::print;
 
 const TOPIC: &str = "projects/demo/topics/hooks";
@@ -35,10 +38,13 @@ const THROTTLED: &str = "demo-throttled";
 /// oversize and one throttled among them, reads them back, and shows what became of each kind.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 nothing was lost; 1 something was; 2 it could not run")]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    runtime: RuntimeFlag,
+}
 
 /// Runs the command.
-pub(crate) fn run(_: &Arguments) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     let server = start_server()?;
     let options = PublisherOptions::builder("demo", "hooks")
         .endpoint(&server.endpoint())
@@ -47,13 +53,30 @@ pub(crate) fn run(_: &Arguments) -> Result<Exit, CommandError> {
         .build()
         .map_err(|error| CommandError(error.to_string()))?;
     let hooks = hooks()?;
-    on_one_thread(async {
-        let publisher = pubsink_tokio::publisher(options).spawn();
-        let publisher = publisher.map_err(|error| CommandError(error.to_string()))?;
+    let tokens = None::<Token>;
+    let work = Showing { server, hooks };
+    arguments.runtime.run(Tasks::Here, options, tokens, work)
+}
+
+/// The demo, once there is a publisher.
+struct Showing {
+    server: Server,
+    hooks: Vec<Envelope>,
+}
+
+impl Work for Showing {
+    type Done = Exit;
+
+    async fn run<R: Runtime, T: Transport>(
+        self,
+        runtime: R,
+        client: T,
+        publisher: Publisher,
+    ) -> Result<Exit, CommandError> {
+        let Self { server, hooks } = self;
         // A reader that has seen enough (`| head`) does not stop the demo.
         let _ = print(start(&server, &hooks));
-        let outcomes = publish(&publisher, &hooks).await;
-        let client = HttpClient::new();
+        let outcomes = publish(&runtime, &publisher, &hooks).await;
         let subscription = Subscription {
             client: &client,
             endpoint: publisher.options().endpoint(),
@@ -68,7 +91,7 @@ pub(crate) fn run(_: &Arguments) -> Result<Exit, CommandError> {
         let (words, exit) = end(&hooks, &outcomes, &data, server.log().publishes().len());
         let _ = print(words);
         Ok(exit)
-    })
+    }
 }
 
 /// A Pub/Sub that refuses any request with the poisoned hook in it, and throttles the throttled
@@ -136,12 +159,16 @@ fn hooks() -> Result<Vec<Envelope>, CommandError> {
 /// What became of a hook, attempt by attempt.
 type History = Vec<Outcome>;
 
-async fn publish(publisher: &Publisher, hooks: &[Envelope]) -> Vec<History> {
-    join_all(hooks.iter().map(|hook| deliver(publisher, hook))).await
+async fn publish<R: Runtime>(
+    runtime: &R,
+    publisher: &Publisher,
+    hooks: &[Envelope],
+) -> Vec<History> {
+    join_all(hooks.iter().map(|hook| deliver(runtime, publisher, hook))).await
 }
 
 /// Delivers a hook; after a throttle once more.
-async fn deliver(publisher: &Publisher, hook: &Envelope) -> History {
+async fn deliver<R: Runtime>(runtime: &R, publisher: &Publisher, hook: &Envelope) -> History {
     let mut context = DeliveryContext::batched();
     // In a request of its own: a throttle concerns every hook of its request.
     context.batch = hook.id != THROTTLED;
@@ -151,7 +178,9 @@ async fn deliver(publisher: &Publisher, hook: &Envelope) -> History {
         ..
     })) = history.last()
     {
-        tokio::time::sleep(*pause).await;
+        let mut timer = pin!(runtime.timer());
+        timer.as_mut().reset(runtime.now() + *pause);
+        timer.await;
         context.attempt += 1;
         history.push(publisher.deliver(hook, &context).await);
     }

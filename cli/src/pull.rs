@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use http::Request;
 use pubsink_core::options::Endpoint;
-use pubsink_tokio::HttpClient;
-use pubsink_tokio::seam::{SendLimits, Transport as _};
+use pubsink_tokio::seam::{SendLimits, Transport};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,8 +17,8 @@ const PULL_MAX: u32 = 1_000;
 const REPLY_MAX: usize = 64 * 1024 * 1024;
 
 /// A subscription at an endpoint.
-pub(crate) struct Subscription<'a> {
-    pub(crate) client: &'a HttpClient,
+pub(crate) struct Subscription<'a, T> {
+    pub(crate) client: &'a T,
     pub(crate) endpoint: &'a Endpoint,
     /// `projects/P/subscriptions/S`.
     pub(crate) name: &'a str,
@@ -47,7 +46,7 @@ struct Pulled {
     received: Vec<Received>,
 }
 
-impl Subscription<'_> {
+impl<T: Transport> Subscription<'_, T> {
     /// Pulls and acknowledges until nothing is left.
     pub(crate) async fn drain(&self) -> Result<Vec<Received>, CommandError> {
         let mut all = Vec::new();
@@ -67,7 +66,7 @@ impl Subscription<'_> {
         }
     }
 
-    async fn call<T: DeserializeOwned>(&self, verb: &str, body: &Value) -> Result<T, CommandError> {
+    async fn call<A: DeserializeOwned>(&self, verb: &str, body: &Value) -> Result<A, CommandError> {
         let failed = |why: &dyn std::fmt::Display| CommandError::new(format!("cannot {verb}"), why);
         let request = Request::post(format!("{}/v1/{}:{verb}", self.endpoint, self.name))
             .header("content-type", "application/json")

@@ -1,8 +1,11 @@
 //! A request is sent once, whatever becomes of its connection.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "they fail the test")]
+
 mod support;
 
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::time::Duration;
 
 use pubsink_fixtures::faults::{Action, Match, Rule};
@@ -150,7 +153,7 @@ fn a_connection_too_old_is_not_used_again() {
 }
 
 #[test]
-fn the_environments_proxy_and_redirects_are_not_followed() {
+fn a_redirect_is_not_followed_and_nothing_asked_for_by_surprise() {
     let server = server();
     server.script([Rule::on(Match::publish()).times(1).then(Action::answer(
         307,
@@ -166,4 +169,16 @@ fn the_environments_proxy_and_redirects_are_not_followed() {
     for unwanted in ["expect", "accept-encoding", "cookie", "transfer-encoding"] {
         assert_eq!(request.header(unwanted), None);
     }
+}
+
+#[test]
+fn the_environments_proxy_is_not_used() {
+    let proxied = ["http_proxy", "all_proxy", "ALL_PROXY"].map(|name| (name, "127.0.0.1:1"));
+    let run = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_connection_is_used_again"])
+        .envs(proxied)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
 }

@@ -1,5 +1,7 @@
 //! The times and sizes of a reply.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "they fail the test")]
+
 mod support;
 
 use std::net::TcpListener;

@@ -4,9 +4,10 @@
 
 use std::error::Error;
 use std::future::Future;
-use std::io::{ErrorKind, Read as _};
+use std::io::Read as _;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -26,8 +27,9 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     server.create_topic("projects/p/topics/hooks")?;
     let options = PublisherOptions::builder("p", "hooks").endpoint(&server.endpoint());
 
+    let client = Blocking(ureq::agent());
     // A handle, and the driver that does its work, which is a task like any other.
-    let (publisher, driver) = connect(options.build()?, Threads, Blocking::new(), None::<Token>, 1);
+    let (publisher, driver) = connect(options.build()?, Threads, client, None::<Token>, 1);
     Threads.spawn(driver);
     let deliveries = ["one", "two", "three"].map(|word| publisher.publish(Message::new(word)));
     for delivery in deliveries {
@@ -55,11 +57,14 @@ impl Runtime for Threads {
     }
 
     fn timer(&self) -> ThreadTimer {
-        let alarm = Arc::new((Mutex::default(), Condvar::new()));
-        let timer = ThreadTimer(Arc::clone(&alarm));
-        // A publisher has one timer; with more of them, one thread would serve them all.
-        thread::spawn(move || ring(&alarm));
-        timer
+        let (alarms, set) = mpsc::channel();
+        thread::spawn(move || ring(&set));
+        let (at, waiting) = (None, None);
+        ThreadTimer {
+            at,
+            waiting,
+            alarms,
+        }
     }
 }
 
@@ -74,82 +79,59 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
     loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(done) => return done,
-            Poll::Pending => thread::park(),
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return done;
         }
+        thread::park();
     }
 }
 
-struct ThreadTimer(Arc<(Mutex<Alarm>, Condvar)>);
-
-#[derive(Default)]
-struct Alarm {
+/// Its alarms go off in a thread of its own, which ends with it.
+struct ThreadTimer {
     at: Option<Instant>,
     waiting: Option<Waker>,
-    dropped: bool,
+    alarms: Sender<(Instant, Waker)>,
 }
 
 impl Timer for ThreadTimer {
-    fn reset(self: Pin<&mut Self>, at: Instant) {
-        lock(&self.0.0).at = Some(at);
-        self.0.1.notify_one();
+    fn reset(mut self: Pin<&mut Self>, at: Instant) {
+        self.at = Some(at);
+        // Whoever waits polls again, and so sets the new alarm.
+        self.waiting.take().into_iter().for_each(Waker::wake);
     }
 }
 
 impl Future for ThreadTimer {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut alarm = lock(&self.0.0);
-        if alarm.at.is_some_and(|at| at <= Instant::now()) {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(at) = self.at.filter(|at| *at > Instant::now()) else {
             return Poll::Ready(());
-        }
-        alarm.waiting = Some(cx.waker().clone());
+        };
+        self.waiting = Some(cx.waker().clone());
+        // Fails only without the timer's thread.
+        let _ = self.alarms.send((at, cx.waker().clone()));
         Poll::Pending
     }
 }
 
-impl Drop for ThreadTimer {
-    fn drop(&mut self) {
-        lock(&self.0.0).dropped = true;
-        self.0.1.notify_one();
-    }
-}
-
-/// The timer's thread: sleeps until the time is up, then wakes the task that waits.
-fn ring((alarm, changed): &(Mutex<Alarm>, Condvar)) {
-    let mut alarm = lock(alarm);
-    while !alarm.dropped {
-        let left = alarm
-            .at
-            .map(|at| at.saturating_duration_since(Instant::now()));
-        if left == Some(Duration::ZERO) {
-            alarm.waiting.take().into_iter().for_each(Waker::wake);
+/// The timer's thread: wakes the task that waits when its time is up. Ends with its timer.
+fn ring(alarms: &Receiver<(Instant, Waker)>) {
+    let mut next: Option<(Instant, Waker)> = None;
+    loop {
+        let left = next.as_ref().map_or(Duration::MAX, |(at, _)| {
+            at.saturating_duration_since(Instant::now())
+        });
+        match alarms.recv_timeout(left) {
+            Ok(alarm) => next = Some(alarm),
+            Err(RecvTimeoutError::Timeout) => next.take().into_iter().for_each(|(_, it)| it.wake()),
+            Err(RecvTimeoutError::Disconnected) => return,
         }
-        // Rung or not set, only a change matters. Waking early would be harmless, too.
-        let pause = left
-            .filter(|left| !left.is_zero())
-            .unwrap_or(Duration::from_secs(60));
-        let woken = changed.wait_timeout(alarm, pause);
-        alarm = woken.unwrap_or_else(PoisonError::into_inner).0;
     }
-}
-
-fn lock(alarm: &Mutex<Alarm>) -> MutexGuard<'_, Alarm> {
-    alarm.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// ureq: it blocks, which is all right where each request has a thread.
 struct Blocking(ureq::Agent);
-
-impl Blocking {
-    fn new() -> Self {
-        // What the seam asks for: no redirects, no proxy by surprise, every status a reply.
-        let config = ureq::Agent::config_builder().max_redirects(0).proxy(None);
-        Self(config.http_status_as_error(false).build().into())
-    }
-}
 
 impl Transport for Blocking {
     async fn send(
@@ -158,19 +140,21 @@ impl Transport for Blocking {
         limits: SendLimits,
     ) -> Result<Response<Bytes>, TransportError> {
         let request = self.0.configure_request(request.map(Vec::from));
+        // No redirects, no proxy by surprise, and every status is a reply.
+        let request = request
+            .max_redirects(0)
+            .proxy(None)
+            .http_status_as_error(false);
         let request = request.timeout_connect(Some(limits.connect));
-        let request = request.timeout_global(Some(limits.connect + limits.response));
-        let response = self
-            .0
-            .run(request.build())
-            .map_err(|error| failed(&error))?;
+        let request = request
+            .timeout_global(Some(limits.connect + limits.response))
+            .build();
+        let response = self.0.run(request).map_err(|error| failed(&error))?;
         let (head, body) = response.into_parts();
         let (mut read, max) = (Vec::new(), limits.body_max as u64);
         match body.into_reader().take(max).read_to_end(&mut read) {
             // Only a 200 means nothing without the whole of its body.
-            Err(error) if head.status == 200 => {
-                Err(TransportError::of(TransportKind::Connection, &error))
-            }
+            Err(error) if head.status == 200 => Err(failed(&error.into())),
             _ => Ok(Response::from_parts(head, read.into())),
         }
     }
@@ -178,12 +162,9 @@ impl Transport for Blocking {
 
 fn failed(error: &ureq::Error) -> TransportError {
     let kind = match error {
-        ureq::Error::Timeout(ureq::Timeout::Connect) => TransportKind::Connect,
+        // Only what surely happened before anything was sent.
+        ureq::Error::HostNotFound => TransportKind::Connect,
         ureq::Error::Timeout(_) => TransportKind::Timeout,
-        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => TransportKind::Connect,
-        ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            TransportKind::Connect
-        }
         _ => TransportKind::Connection,
     };
     TransportError::of(kind, error)

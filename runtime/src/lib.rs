@@ -1,6 +1,6 @@
 //! The driver that runs pubsink's machines, generic over the runtime.
 //!
-//! A runtime crate (`pubsink-tokio`) implements the [seam](seam), three small traits, and gives
+//! A runtime crate (`pubsink-tokio`) implements the [seam], three small traits, and gives
 //! its users a constructor. Everything here only glues: what is sent, when, and what a reply
 //! means is decided in `pubsink-core`.
 //!

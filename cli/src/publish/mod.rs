@@ -16,12 +16,13 @@ use std::time::Duration;
 
 use clap::Args;
 use pubsink_core::retry::RetryPolicy;
-use pubsink_tokio::Tokio;
+use pubsink_tokio::Publisher;
+use pubsink_tokio::seam::{Runtime, Transport};
 
 use crate::credentials::Credentials;
 use crate::exit::{CODES, CommandError, Exit};
 use crate::interrupt::Interrupt;
-use crate::runtime::on_two_threads;
+use crate::runtime::{RuntimeFlag, Tasks, Work};
 use crate::say::say;
 use crate::topic::{PublisherFlags, Topic};
 
@@ -60,6 +61,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     credentials: Credentials,
     #[command(flatten)]
+    runtime: RuntimeFlag,
+    #[command(flatten)]
     publisher: PublisherFlags,
 }
 
@@ -93,14 +96,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         say("pubsink: reading hooks from the terminal, one a line of JSON; Ctrl-D ends them");
     }
     let lines = input.read();
-    on_two_threads(async {
-        let runtime = Tokio::current().map_err(|error| CommandError(error.to_string()))?;
-        let publisher = pubsink_tokio::publisher(options);
-        let publisher = match tokens {
-            Some(tokens) => publisher.token_provider(tokens).spawn(),
-            None => publisher.spawn(),
-        };
-        let publisher = publisher.map_err(|error| CommandError(error.to_string()))?;
-        Ok(run::run(runtime, publisher, settings, lines, report, interrupt).await)
-    })
+    let work = Publishing {
+        settings,
+        lines,
+        report,
+        interrupt,
+    };
+    arguments.runtime.run(Tasks::Aside, options, tokens, work)
+}
+
+/// Publishing, once there is a publisher.
+struct Publishing {
+    settings: run::Settings,
+    lines: lines::Lines,
+    report: report::Report,
+    interrupt: Interrupt,
+}
+
+impl Work for Publishing {
+    type Done = Exit;
+
+    async fn run<R: Runtime, T: Transport>(
+        self,
+        runtime: R,
+        _client: T,
+        publisher: Publisher,
+    ) -> Result<Exit, CommandError> {
+        let (settings, lines, report) = (self.settings, self.lines, self.report);
+        Ok(run::run(runtime, publisher, settings, lines, report, self.interrupt).await)
+    }
 }
