@@ -15,6 +15,8 @@ mod topic;
 use std::io::IsTerminal as _;
 
 use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use exit::{CommandError, Exit};
 
@@ -40,18 +42,7 @@ enum Command {
 }
 
 fn main() -> Exit {
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::builder()
-                .with_env_var("PUBSINK_LOG")
-                .with_default_directive(tracing_subscriber::filter::LevelFilter::WARN.into())
-                .from_env_lossy(),
-        )
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        // It would panic where standard error is closed.
-        .log_internal_errors(false)
-        .init();
+    log_to_stderr();
     let done = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Publish(arguments) => publish::run(&arguments),
@@ -62,4 +53,24 @@ fn main() -> Exit {
         say::say(format_args!("pubsink: {message}"));
         Exit::Usage
     })
+}
+
+/// Logs by `PUBSINK_LOG`, warnings by default.
+fn log_to_stderr() {
+    let filter = EnvFilter::builder()
+        .with_env_var("PUBSINK_LOG")
+        .with_default_directive(LevelFilter::WARN.into())
+        .from_env_lossy();
+    // curl's failures are outcomes here, and its details may hold a token.
+    let filter = match "isahc=off".parse() {
+        Ok(off) => filter.add_directive(off),
+        Err(_) => filter,
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        // It would panic where standard error is closed.
+        .log_internal_errors(false)
+        .init();
 }

@@ -16,7 +16,7 @@ use crate::exit::CommandError;
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct RuntimeFlag {
     /// The async runtime and HTTP client to send with
-    #[arg(long, value_enum, default_value_t = Name::Tokio)]
+    #[arg(long, env = "PUBSINK_RUNTIME", value_enum, default_value_t = Name::Tokio)]
     runtime: Name,
 }
 

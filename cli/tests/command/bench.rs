@@ -1,8 +1,8 @@
 //! The benchmark: one line of figures, or a reason.
 
-use crate::support::{TOPIC, pubsink, server};
+use super::support::{TOPIC, pubsink, server};
 
-fn bench(endpoint: &str, arguments: &[&str]) -> crate::support::Run {
+fn bench(endpoint: &str, arguments: &[&str]) -> super::support::Run {
     let all = [
         "bench",
         "--project",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pubsink_fixtures::hooks::sample_ndjson;
 
-use crate::support::{
+use super::support::{
     Scratch, end_of, hooks, ids, publish, publish_to, pubsink, server, stored_ids,
 };
 

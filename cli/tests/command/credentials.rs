@@ -5,7 +5,7 @@ use std::fs;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 use serde_json::{Value, json};
 
-use crate::support::{Done, Scratch, TOPIC, hooks, publish, pubsink, server};
+use super::support::{Done, Scratch, TOPIC, hooks, publish, pubsink, server};
 
 /// A shell command that prints the words of a file one call after another, and counts its calls.
 fn tokens(scratch: &Scratch, tokens: &str) -> String {

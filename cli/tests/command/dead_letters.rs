@@ -7,7 +7,7 @@ use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::hooks::sample_ndjson;
 use serde_json::Value;
 
-use crate::support::{Scratch, hooks, ids, publish, publish_to, server, stored_bodies, stored_ids};
+use super::support::{Scratch, hooks, ids, publish, publish_to, server, stored_bodies, stored_ids};
 
 #[test]
 fn what_failed_can_be_published_again_and_is_the_same_then() {
@@ -28,7 +28,7 @@ fn what_failed_can_be_published_again_and_is_the_same_then() {
     let direct = server();
     publish(&direct, sample_ndjson()).done().exits(0);
     let data = |server: &pubsink_fixtures::server::Server| {
-        let stored = server.stored(crate::support::TOPIC);
+        let stored = server.stored(super::support::TOPIC);
         let mut messages: Vec<_> = stored.iter().map(|one| one.message.clone()).collect();
         messages.sort_by(|one, other| one.data.cmp(&other.data));
         messages

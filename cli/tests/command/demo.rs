@@ -2,7 +2,7 @@
 
 use pubsink_fixtures::hooks::sample_ndjson;
 
-use crate::support::pubsink;
+use super::support::pubsink;
 
 #[test]
 fn the_demo_shows_each_kind_of_trouble_and_that_nothing_was_lost() {

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{end_of, hooks, pubsink};
+use super::support::{end_of, hooks, pubsink};
 
 struct Emulator {
     child: Child,

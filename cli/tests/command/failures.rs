@@ -5,7 +5,7 @@ use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::server::Server;
 use serde_json::{Value, json};
 
-use crate::support::{hooks, ids, publish, publish_to, server, stored_ids};
+use super::support::{hooks, ids, publish, publish_to, server, stored_ids};
 
 /// The one outcome of one hook, tried once.
 fn failed(server: &Server, arguments: &[&str]) -> Value {

@@ -1,6 +1,6 @@
 //! The help: what there is, its defaults, and how a command ends.
 
-use crate::support::pubsink;
+use super::support::pubsink;
 
 const COMMANDS: [&str; 4] = ["demo", "publish", "emulator", "bench"];
 

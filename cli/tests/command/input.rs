@@ -6,7 +6,7 @@ use pubsink_core::message;
 use pubsink_fixtures::hooks::sample_ndjson;
 use serde_json::json;
 
-use crate::support::{Scratch, TOPIC, hooks, ids, publish, server, stored_bodies, stored_ids};
+use super::support::{Scratch, TOPIC, hooks, ids, publish, server, stored_bodies, stored_ids};
 
 #[test]
 fn sample_hooks_are_published_from_standard_input_and_from_a_file() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{end_of, publish_to, server};
+use super::support::{end_of, publish_to, server};
 
 /// A figure of a process in MiB.
 fn mib(process: u32, figure: &str) -> Option<u64> {

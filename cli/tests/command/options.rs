@@ -1,6 +1,6 @@
 //! Flags: each reaches the publisher, and each that is wrong is named.
 
-use crate::support::{
+use super::support::{
     Scratch, TOPIC, hooks, ids, publish, publish_to, pubsink, server, stored_ids,
 };
 

@@ -5,7 +5,7 @@ use std::fs;
 use pubsink_fixtures::broker::Status;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 
-use crate::support::{Scratch, TOPIC, hooks, outcomes, publish, publish_to, server};
+use super::support::{Scratch, TOPIC, hooks, outcomes, publish, publish_to, server};
 
 #[test]
 fn a_delivered_hook_has_the_keys_of_the_contract_in_their_order() {
@@ -113,7 +113,7 @@ fn an_outcome_is_written_while_the_input_is_still_open() {
     let input = format!("{}no hook\n", hooks(1));
     let run = publish_to(&server.endpoint(), input).arguments(&["--outcomes", &path]);
     let mut running = run.start();
-    crate::support::eventually("both outcomes are there", || {
+    super::support::eventually("both outcomes are there", || {
         fs::read_to_string(&path).is_ok_and(|text| text.lines().count() == 2)
     });
     running.close_input();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pubsink_core::{envelope_line, message};
 
-use crate::support::{TOPIC, publish, server};
+use super::support::{TOPIC, publish, server};
 
 #[test]
 fn every_real_hook_is_delivered_once_and_comes_back_byte_for_byte() {

@@ -7,7 +7,7 @@ use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::server::Server;
 use serde_json::{Value, json};
 
-use crate::support::{TOPIC, eventually, hooks, ids, publish, server, stored_ids};
+use super::support::{TOPIC, eventually, hooks, ids, publish, server, stored_ids};
 
 fn delivered_after(action: Action, times: u64) -> (Server, Value) {
     let server = server();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 
-use crate::support::{Done, TOPIC, eventually, hooks, ids, publish, server, stored_ids};
+use super::support::{Done, TOPIC, eventually, hooks, ids, publish, server, stored_ids};
 
 /// The first line that was said not to be sent, and how many had an outcome.
 fn account(done: &Done) -> (usize, usize) {

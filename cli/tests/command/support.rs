@@ -61,6 +61,12 @@ pub(crate) fn ids(count: usize) -> Vec<String> {
     (1..=count).map(|n| format!("h{n:04}")).collect()
 }
 
+/// The runtime under test: `command_smol` is made of the same modules as `command`.
+const RUNTIME: &str = match env!("CARGO_CRATE_NAME").as_bytes() {
+    b"command_smol" => "smol",
+    _ => "tokio",
+};
+
 /// A run to be made.
 pub(crate) struct Run {
     command: Command,
@@ -72,6 +78,7 @@ pub(crate) fn pubsink(arguments: &[&str]) -> Run {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pubsink"));
     command
         .args(arguments)
+        .env("PUBSINK_RUNTIME", RUNTIME)
         .env_remove("PUBSUB_EMULATOR_HOST")
         .env_remove("PUBSINK_LOG");
     Run {

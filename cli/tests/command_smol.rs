@@ -1,0 +1,4 @@
+//! Every test of the command once more, on smol.
+
+#[path = "command/main.rs"]
+mod command;
