@@ -28,7 +28,7 @@ cases! {
     Faults, "a connection that is refused is a failure to connect, and nothing was sent" => refused;
     Faults, "an endpoint that does not speak TLS where it should is a failure to connect" => no_tls;
     Faults, "an answer that is no HTTP is a broken connection and bounded" => no_http;
-    Faults, "an answer in chunks, to the end of the connection, or after interim ones is an answer" => odd_http;
+    Faults, "an answer in chunks, after interim ones, or by HTTP/1.0 is an answer" => odd_http;
     Faults, "an answer lost after the messages were stored says so" => stored_and_lost;
 }
 

@@ -60,18 +60,19 @@ async fn push(env: &Env, publisher: &Publisher, bytes: usize, most: u64) -> Coun
     let mut held: VecDeque<Delivery> = VecDeque::new();
     let start = Instant::now();
     while start.elapsed() < OUTAGE {
+        // What is known is taken, since an outcome nobody reads is the caller's memory.
+        while let Some(first) = held.front_mut() {
+            let Some(outcome) = first.now_or_never() else {
+                break;
+            };
+            count.settle(&outcome);
+            held.pop_front();
+        }
         let mut delivery = publisher.publish(Message::new(vec![b'x'; bytes]));
         match (&mut delivery).now_or_never() {
             Some(outcome) if is_refusal(&outcome) => {
                 count.refused += 1;
                 count.first_refusal.get_or_insert_with(|| start.elapsed());
-                while let Some(first) = held.front_mut() {
-                    let Some(outcome) = first.now_or_never() else {
-                        break;
-                    };
-                    count.settle(&outcome);
-                    held.pop_front();
-                }
                 env.sleep(5).await;
             }
             Some(outcome) => panic!("it was neither refused nor taken: {outcome:?}"),

@@ -172,6 +172,12 @@ async fn odd_successes(env: Env) {
             let failure = failed(&outcome);
             assert_eq!(failure.class, Class::Transient, "{what}");
             assert!(failure.may_have_been_stored, "{what}");
+            // Read as what it is, not waited for until it times out.
+            let kind = failure.reason.kind();
+            assert!(
+                matches!(kind, "unexpected_reply" | "status"),
+                "{what}: {failure}"
+            );
         }
         assert_eq!(env.publishes(), 1, "{what}");
     }

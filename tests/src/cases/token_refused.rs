@@ -211,11 +211,16 @@ async fn never_shown(env: Env) {
     all_delivered(&publish_all(&http2, numbered("m", 1)).await);
     let publisher = env.start(spec.clone());
     let escaped = secret.replace('/', "\\/");
+    let spelled: String = secret
+        .bytes()
+        .map(|byte| format!("\\u{byte:04x}"))
+        .collect();
     let answers = [
         Action::refuse(&Status::invalid_argument(format!("what is {secret}?"))),
         Action::refuse(&Status::new(403, "PERMISSION_DENIED", secret.clone())),
         Action::answer(500, &[], format!("<html>{secret}</html>")),
         Action::answer(200, &[], format!("{{\"echo\":\"{escaped}\"}}")),
+        Action::answer(200, &[], format!("{{\"echo\":\"{spelled}\"}}")),
         Action::answer(503, &[], format!("Bearer {secret}")),
         Action::refuse(&Status::unauthenticated(format!("not {secret}"))),
     ];
@@ -249,6 +254,7 @@ async fn never_shown(env: Env) {
 
     for text in shown {
         assert!(!text.contains(SECRET), "{text}");
+        assert!(!text.contains("u0073"), "{text}");
     }
     let (leaks, _) = seen_in_logs("");
     assert!(leaks.is_empty(), "{leaks:?}");
