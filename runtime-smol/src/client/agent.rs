@@ -12,6 +12,9 @@ use pubsink_runtime::seam::TransportError;
 
 use super::HttpClientBuilder;
 
+/// For ever: curl takes no longer one.
+const IDLE_TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 3_600);
+
 /// Idle connections kept: far above the requests in flight of a publisher, so that only their
 /// age ends them.
 const MAX_IDLE: usize = 1_024;
@@ -82,7 +85,7 @@ fn start(settings: &HttpClientBuilder) -> Result<HttpClient, Error> {
     }
     client
         .connection_cache_size(MAX_IDLE)
-        .connection_cache_ttl(settings.idle_timeout)
+        .connection_cache_ttl(settings.idle_timeout.min(IDLE_TIMEOUT_MAX))
         .build()
 }
 

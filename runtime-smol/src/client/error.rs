@@ -14,14 +14,9 @@ pub(super) fn send_error(error: &Error, begun: bool) -> TransportError {
         ErrorKind::InvalidRequest => TransportKind::Other,
         _ if !begun => TransportKind::Connect,
         ErrorKind::Timeout => TransportKind::Timeout,
-        // The reply cannot be read, or a second connection failed that curl opened to send the
-        // request again.
-        ErrorKind::Io
-        | ErrorKind::ProtocolViolation
-        | ErrorKind::ConnectionFailed
-        | ErrorKind::NameResolution
-        | ErrorKind::BadServerCertificate => TransportKind::Connection,
-        _ => TransportKind::Other,
+        // Whatever else: the reply cannot be read, or a second connection failed that curl opened
+        // to send the request again.
+        _ => TransportKind::Connection,
     };
     TransportError::new(kind, describe(error))
 }

@@ -1,5 +1,6 @@
 //! The runtimes the cases run on.
 
+mod on_smol;
 mod on_tokio;
 
 use super::host::{Flavor, Started};
@@ -12,9 +13,15 @@ pub(crate) struct RuntimeEntry {
 }
 
 /// Every runtime.
-pub(crate) fn all() -> [RuntimeEntry; 1] {
-    [RuntimeEntry {
-        name: "tokio",
-        start: on_tokio::start,
-    }]
+pub(crate) fn all() -> [RuntimeEntry; 2] {
+    [
+        RuntimeEntry {
+            name: "tokio",
+            start: on_tokio::start,
+        },
+        RuntimeEntry {
+            name: "smol",
+            start: on_smol::start,
+        },
+    ]
 }

@@ -1,0 +1,108 @@
+//! smol, on an executor of its own.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use async_channel::Sender;
+use futures_util::future::BoxFuture;
+use pubsink_runtime::seam::Runtime as _;
+use pubsink_runtime::{Driver, Publisher};
+use pubsink_smol::{HttpClient, Smol};
+use smol::Executor;
+
+use crate::harness::any::AnyTransport;
+use crate::harness::host::{Client, Flavor, Host, Spec, Started, sleep};
+
+pub(super) fn start(flavor: Flavor, thread_name: &str) -> Box<dyn Started> {
+    let executor = Arc::new(Executor::new());
+    let (stop, stopped) = async_channel::bounded::<()>(1);
+    let workers = match flavor {
+        Flavor::CurrentThread => 0,
+        Flavor::Workers(count) => count,
+    };
+    for _ in 0..workers {
+        let (executor, stopped) = (Arc::clone(&executor), stopped.clone());
+        let worker = move || smol::block_on(executor.run(stopped.recv()));
+        let thread = thread::Builder::new().name(thread_name.to_owned());
+        thread.spawn(worker).expect("a thread starts");
+    }
+    Box::new(OnSmol {
+        executor,
+        flavor,
+        stop,
+    })
+}
+
+struct OnSmol {
+    /// The only lasting reference beside the workers': with them the executor and its tasks go.
+    executor: Arc<Executor<'static>>,
+    flavor: Flavor,
+    stop: Sender<()>,
+}
+
+impl Started for OnSmol {
+    fn host(&self) -> Arc<dyn Host> {
+        Arc::new(SmolHost(Smol::from(&self.executor)))
+    }
+
+    fn block_on(&self, future: BoxFuture<'_, ()>) {
+        match self.flavor {
+            Flavor::CurrentThread => smol::block_on(self.executor.run(future)),
+            Flavor::Workers(_) => smol::block_on(future),
+        }
+    }
+}
+
+impl Drop for OnSmol {
+    fn drop(&mut self) {
+        self.stop.close();
+    }
+}
+
+struct SmolHost(Smol);
+
+impl Host for SmolHost {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.0.spawn(task);
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        sleep(self.0.clone(), time)
+    }
+
+    fn transport(&self, client: &Client) -> AnyTransport {
+        match client {
+            Client::Default => AnyTransport::new(HttpClient::new()),
+            Client::Http2 => AnyTransport::new(HttpClient::builder().http2(true).build()),
+            Client::IdleTimeout(time) => {
+                AnyTransport::new(HttpClient::builder().idle_timeout(*time).build())
+            }
+            Client::Own(transport) => transport.clone(),
+        }
+    }
+
+    fn publisher(&self, spec: Spec) -> Publisher {
+        let builder = pubsink_smol::publisher(spec.options);
+        match (spec.client, spec.tokens) {
+            (Client::Default, None) => builder.spawn_on(self.0.clone()),
+            (Client::Default, Some(tokens)) => {
+                builder.token_provider(tokens).spawn_on(self.0.clone())
+            }
+            (client, None) => {
+                let builder = builder.transport(self.transport(&client));
+                builder.spawn_on(self.0.clone())
+            }
+            (client, Some(tokens)) => {
+                let builder = builder.transport(self.transport(&client));
+                builder.token_provider(tokens).spawn_on(self.0.clone())
+            }
+        }
+    }
+
+    fn connect(&self, spec: Spec) -> (Publisher, Driver) {
+        let transport = self.transport(&spec.client);
+        let runtime = self.0.clone();
+        pubsink_runtime::connect(spec.options, runtime, transport, spec.tokens, 1)
+    }
+}
