@@ -17,6 +17,7 @@ mod naming;
 mod replies;
 mod shapes;
 mod sizes;
+mod storms;
 mod timeouts;
 mod token_refused;
 mod token_service;
@@ -47,6 +48,7 @@ pub(crate) fn all_cases() -> impl Iterator<Item = &'static Case> {
         token_service::CASES,
         token_refused::CASES,
         connections::CASES,
+        storms::CASES,
         timeouts::CASES,
         transports::CASES,
         http2::CASES,

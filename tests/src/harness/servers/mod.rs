@@ -1,5 +1,7 @@
 //! The servers the cases run against.
 
+mod remote;
+
 use std::sync::Arc;
 
 use pubsink_fixtures::google::Emulator;
@@ -26,7 +28,8 @@ enum Kind {
 /// A server that runs until the last case is done.
 struct Shared {
     endpoint: String,
-    _process: Emulator,
+    /// Where it was started here.
+    _process: Option<Emulator>,
 }
 
 /// The server of one case.
@@ -49,6 +52,12 @@ pub(crate) fn all(start: bool) -> Vec<Arc<ServerEntry>> {
             offers: &[Needs::Anything, Needs::Ordering, Needs::Schemas],
             kind: google(start),
         },
+        ServerEntry {
+            name: "floci-gcp",
+            // It has no leases, checks nothing and orders nothing.
+            offers: &[Needs::Anything],
+            kind: floci(start),
+        },
     ];
     entries.into_iter().map(Arc::new).collect()
 }
@@ -57,16 +66,42 @@ fn google(start: bool) -> Kind {
     if !start {
         return Kind::Missing("not started".to_owned());
     }
+    if let Some(host) = remote::GOOGLE.host() {
+        return running("google", remote::GOOGLE.open(&host));
+    }
     match Emulator::start() {
         Ok(process) => Kind::Shared(Shared {
             endpoint: process.endpoint(),
-            _process: process,
+            _process: Some(process),
         }),
-        Err(unavailable) => {
-            eprintln!("NOT RUN: every case on google: {unavailable}");
-            Kind::Missing(unavailable.to_string())
-        }
+        Err(unavailable) => missing("google", unavailable.to_string()),
     }
+}
+
+fn floci(start: bool) -> Kind {
+    if !start {
+        return Kind::Missing("not asked".to_owned());
+    }
+    match remote::FLOCI.host() {
+        Some(host) => running("floci-gcp", remote::FLOCI.open(&host)),
+        None => missing("floci-gcp", "it is switched off".to_owned()),
+    }
+}
+
+fn running(name: &str, endpoint: Result<String, String>) -> Kind {
+    match endpoint {
+        Ok(endpoint) => Kind::Shared(Shared {
+            endpoint,
+            _process: None,
+        }),
+        Err(reason) => missing(name, reason),
+    }
+}
+
+/// Says out loud what does not run.
+fn missing(name: &str, reason: String) -> Kind {
+    eprintln!("NOT RUN: every case on {name}: {reason}");
+    Kind::Missing(reason)
 }
 
 impl ServerEntry {
