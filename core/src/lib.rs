@@ -66,6 +66,8 @@ pub mod options;
 pub mod publish;
 pub mod reason;
 pub mod retry;
+#[cfg(feature = "test-util")]
+pub mod testing;
 pub mod text;
 pub mod token;
 pub mod token_cache;

@@ -18,8 +18,10 @@ mod sim;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use pubsink_core::testing::{SentRequest, trace};
 
 use plan::{Plan, Run, plans};
+use sim::look::Tagged as _;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
@@ -35,27 +37,45 @@ proptest! {
     }
 
     #[test]
-    fn equal_inputs_give_equal_outputs(plan in plans()) {
-        let (first, second) = (plan.run(), plan.run());
-        prop_assert_eq!(first.sim.trace, second.sim.trace);
+    fn equal_inputs_give_equal_outputs_and_a_replay_gives_them_again(plan in plans()) {
+        let (mut run, mut second) = (plan.run(), plan.run());
+        let trace = run.sim.trace();
+        prop_assert_eq!(&trace, &second.sim.trace());
+        let replay = trace::replay(&trace, sim::origin());
+        let replay = replay.unwrap_or_else(|error| panic!("{error}"));
+        let bodies = |requests: &[SentRequest]| -> Vec<_> {
+            requests.iter().map(|request| (request.at, request.body().clone())).collect()
+        };
+        prop_assert_eq!(bodies(&replay.requests), bodies(run.sim.requests()));
+        let settled = run.sim.outcomes().iter();
+        let settled: Vec<_> = settled
+            .map(|settled| (settled.tag.to_string(), settled.at, settled.outcome.clone()))
+            .collect();
+        let replayed: Vec<_> = replay
+            .outcomes
+            .into_iter()
+            .map(|settled| (settled.tag, settled.at, settled.outcome))
+            .collect();
+        prop_assert_eq!(replayed, settled);
     }
 }
 
 fn assert_every_mark_is_settled(plan: &Plan, run: &Run) {
-    let settled: BTreeSet<_> = run.sim.settled.keys().copied().collect();
+    let settled: BTreeSet<_> = run.sim.settled().keys().copied().collect();
     assert_eq!(settled, plan.tags());
-    let flushed: Vec<_> = run.sim.flushed.iter().map(|(tag, _)| *tag).collect();
+    let flushed: Vec<_> = run.sim.flushed().iter().map(|(tag, _)| *tag).collect();
     assert_eq!(flushed, plan.flushes());
 }
 
 /// Delivered means stored, once, under that id; certainly not stored means not stored.
 fn assert_outcomes_are_true(run: &Run) {
     let mut stored = BTreeMap::new();
-    for (id, message) in &run.sim.stored {
-        let before = stored.insert(message.tag(), id);
-        assert_eq!(before, None, "{} was stored twice", message.tag());
+    for kept in run.sim.stored() {
+        let tag = kept.message.tag();
+        let before = stored.insert(tag, &kept.id);
+        assert_eq!(before, None, "{tag} was stored twice");
     }
-    for (tag, settled) in &run.sim.settled {
+    for (tag, settled) in &run.sim.settled() {
         match &settled.outcome {
             Ok(delivered) => {
                 assert_eq!(
@@ -73,10 +93,11 @@ fn assert_outcomes_are_true(run: &Run) {
 
 fn assert_keys_keep_their_order(plan: &Plan, run: &Run) {
     let mut last = BTreeMap::new();
-    for (_, message) in &run.sim.stored {
-        let tag = message.tag();
+    let settled = run.sim.settled();
+    for kept in run.sim.stored() {
+        let (tag, message) = (kept.message.tag(), &kept.message);
         assert_eq!(message.ordering_key, plan.key_of(tag));
-        if !message.ordering_key.is_empty() && run.sim.settled[&tag].outcome.is_ok() {
+        if !message.ordering_key.is_empty() && settled[&tag].outcome.is_ok() {
             let before = last.insert(message.ordering_key.clone(), tag);
             assert!(
                 before.is_none_or(|before| before < tag),
@@ -90,7 +111,7 @@ fn assert_keys_keep_their_order(plan: &Plan, run: &Run) {
 fn assert_no_more_requests_than_needed(run: &Run) {
     let mut seen = BTreeSet::new();
     let mut again = 0;
-    for request in &run.sim.requests {
+    for request in run.sim.requests() {
         let new = request
             .messages
             .iter()
@@ -107,15 +128,20 @@ fn assert_no_more_requests_than_needed(run: &Run) {
         again <= 2 * log.halved + log.unauthenticated,
         "{again} sent again: {log:?}"
     );
-    let fresh = run.sim.asked.iter().filter(|(_, refused)| *refused).count();
+    let fresh = run
+        .sim
+        .asked()
+        .iter()
+        .filter(|(_, refused)| *refused)
+        .count();
     assert!(fresh <= log.unauthenticated);
     if run.authorized {
-        let first = run.sim.asked.len() - fresh;
+        let first = run.sim.asked().len() - fresh;
         // Given up before the token came, at its time's end or at the close's deadline.
-        let given_up = run.sim.cancelled.len();
-        let most = run.sim.requests.len() + log.no_token + given_up;
+        let given_up = run.sim.cancelled().len();
+        let most = run.sim.requests().len() + log.no_token + given_up;
         assert!(first <= most, "{first} tokens asked for");
     } else {
-        assert_eq!(run.sim.asked, []);
+        assert_eq!(run.sim.asked(), []);
     }
 }

@@ -64,7 +64,8 @@ pub fn decode(data: &[u8]) -> Result<DecodedMessage, DecodeError> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DecodedMessage {
-    /// The version it was written in, [`MIN_VERSION`] to [`MAX_VERSION`].
+    /// The version it was written in, [`MIN_VERSION`](super::MIN_VERSION) to
+    /// [`MAX_VERSION`](super::MAX_VERSION).
     pub v: u64,
     /// The hook's id, never empty.
     pub id: String,

@@ -164,6 +164,14 @@ impl Admission {
         self.attempt
     }
 
+    /// With the diagnostics a hook's admission had, and sent as that was: for a trace.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn restored(mut self, diagnostics: Diagnostics, direct: bool) -> Self {
+        self.diagnostics = diagnostics;
+        self.direct = direct;
+        self
+    }
+
     pub(crate) fn take_diagnostics(&mut self) -> Diagnostics {
         std::mem::take(&mut self.diagnostics)
     }

@@ -88,6 +88,8 @@ pub enum Step<O> {
 
 /// Why a machine waits, so that a busy loop can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WaitReason {
     /// A batch waits for company.
@@ -122,6 +124,7 @@ pub enum Misuse {
 
 /// What a publisher holds at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Gauges {
     /// Messages admitted and not settled.

@@ -33,4 +33,6 @@ pub(crate) use admission::Content;
 pub use admission::{Admission, Message};
 pub use io::{Gauges, Input, Misuse, Output, Step, WaitReason};
 pub use machine::{AUTHORIZE_TIMEOUT, Publisher};
+#[cfg(feature = "test-util")]
+pub(crate) use request::Arrived;
 pub use request::{PublishRequest, RequestId, Response, Sent};

@@ -64,6 +64,16 @@ impl PublishRequest {
         self.len() == 0
     }
 
+    /// Its token and its body, for a trace: the request itself goes on its way.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn look(&self) -> (Option<&Token>, Bytes) {
+        let body = match &self.payload {
+            Payload::Fresh(messages) => wire::encode(messages.iter()).body(),
+            Payload::Again(encoded) => encoded.body(),
+        };
+        (self.token.as_ref(), body)
+    }
+
     /// Encodes it: the HTTP request to send, and what turns its reply into the machine's input.
     #[must_use]
     pub fn encode(self) -> (Request<Bytes>, Sent) {
@@ -104,6 +114,8 @@ impl Sent {
             id: self.id,
             encoded: self.encoded,
             verdict,
+            #[cfg(feature = "test-util")]
+            arrived: Box::new(Arrived::Reply(reply.clone(), self.token)),
         }
     }
 
@@ -117,6 +129,8 @@ impl Sent {
         Response {
             id: self.id,
             encoded: self.encoded,
+            #[cfg(feature = "test-util")]
+            arrived: Box::new(Arrived::Failure(kind, detail.clone())),
             verdict: Verdict::Transient {
                 reason: Reason::Transport {
                     transport: kind,
@@ -134,9 +148,27 @@ pub struct Response {
     pub(super) id: RequestId,
     pub(super) encoded: EncodedPublish,
     pub(super) verdict: Verdict,
+    #[cfg(feature = "test-util")]
+    arrived: Box<Arrived>,
+}
+
+/// What a response was made of, for a trace.
+#[cfg(feature = "test-util")]
+#[derive(Debug)]
+pub(crate) enum Arrived {
+    /// With the token it may repeat.
+    Reply(Reply, Option<Token>),
+    /// The token is hidden in the detail.
+    Failure(TransportKind, Text),
 }
 
 impl Response {
+    /// What it was made of, for a trace.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn arrived(&self) -> &Arrived {
+        &self.arrived
+    }
+
     /// The request's number.
     #[must_use]
     pub fn id(&self) -> RequestId {

@@ -48,7 +48,15 @@ pub enum Verdict {
     Throttled {
         /// What it said.
         reason: Reason,
-        /// The least pause it named.
+        /// The least pause it named. Serialized as `at_least_ms`.
+        #[cfg_attr(
+            feature = "serde",
+            serde(
+                rename = "at_least_ms",
+                skip_serializing_if = "Option::is_none",
+                serialize_with = "as_millis"
+            )
+        )]
         at_least: Option<Duration>,
         /// Whether the messages may have been stored all the same.
         may_have_been_stored: bool,
@@ -191,4 +199,13 @@ fn read_ids(reply: &Reply, expected: usize, show: impl Fn(&[u8]) -> Text) -> Ver
             may_have_been_stored: true,
         },
     }
+}
+
+#[cfg(feature = "serde")]
+fn as_millis<S: serde::Serializer>(
+    pause: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let millis = pause.map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+    serde::Serialize::serialize(&millis, serializer)
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use pubsink_core::failure::Class;
 
 use crate::sim::answers::{Answer, TokenAnswer};
+use crate::sim::look::{Authorized as _, Tagged as _};
 use crate::sim::messages::{keyed, message};
 use crate::sim::{Recorded, Sim, defaults, ms, options};
 
@@ -19,7 +20,7 @@ fn refreshing(
 /// Takes only the token `good`.
 fn wanting(good: &'static str) -> impl FnMut(&Recorded) -> Answer {
     move |request| {
-        if request.authorization.as_deref() == Some(&format!("Bearer {good}")) {
+        if request.authorization() == Some(&format!("Bearer {good}")) {
             return Answer::stored();
         }
         Answer::error(401, "UNAUTHENTICATED")
@@ -31,8 +32,8 @@ fn without_a_provider_no_header_is_sent() {
     let mut sim = Sim::new(&defaults(), |_| Answer::stored());
     sim.admit(1, message(1));
     sim.run();
-    assert_eq!(sim.requests[0].authorization, None);
-    assert!(sim.asked.is_empty());
+    assert_eq!(sim.requests()[0].authorization(), None);
+    assert!(sim.asked().is_empty());
 }
 
 #[test]
@@ -44,13 +45,13 @@ fn the_provider_is_asked_once_for_each_request_bisected_ones_too() {
     let mut sim = Sim::authorized(&defaults(), |_| TokenAnswer::give("t"), server);
     sim.admit_all(0..4);
     sim.run();
-    assert_eq!(sim.requests.len(), 7);
-    assert_eq!(sim.asked.len(), 7);
-    assert!(sim.asked.iter().all(|(_, refused)| !refused));
+    assert_eq!(sim.requests().len(), 7);
+    assert_eq!(sim.asked().len(), 7);
+    assert!(sim.asked().iter().all(|(_, refused)| !refused));
     let all = sim
-        .requests
+        .requests()
         .iter()
-        .all(|request| request.authorization.as_deref() == Some("Bearer t"));
+        .all(|request| request.authorization() == Some("Bearer t"));
     assert!(all);
     assert_eq!(sim.deliveries(), 4);
 }
@@ -61,9 +62,9 @@ fn a_fresh_token_saves_the_request_and_nobody_hears_of_it() {
     sim.admit_all(0..100);
     sim.run();
     assert_eq!(sim.sent_counts(), [100, 100]);
-    assert_eq!(sim.requests[0].body, sim.requests[1].body);
-    assert_eq!(sim.requests[0].id, sim.requests[1].id);
-    assert_eq!(sim.asked, [(ms(20), false), (ms(70), true)]);
+    assert_eq!(sim.requests()[0].body(), sim.requests()[1].body());
+    assert_eq!(sim.requests()[0].id, sim.requests()[1].id);
+    assert_eq!(sim.asked(), [(ms(20), false), (ms(70), true)]);
     assert_eq!(sim.deliveries(), 100);
     sim.assert_quiescent();
 }
@@ -73,7 +74,7 @@ fn a_fresh_token_that_is_refused_too_is_a_config_failure_after_two_requests() {
     let mut sim = Sim::authorized(&defaults(), refreshing("new"), wanting("another"));
     sim.admit_all(0..100);
     sim.run();
-    assert_eq!((sim.requests.len(), sim.asked.len()), (2, 2));
+    assert_eq!((sim.requests().len(), sim.asked().len()), (2, 2));
     for tag in 0..100 {
         assert_eq!(sim.why(tag), (Class::Config, "pubsub"));
     }
@@ -85,7 +86,7 @@ fn the_same_token_again_is_a_config_failure_after_one_request() {
     let mut sim = Sim::authorized(&defaults(), refreshing("old"), wanting("another"));
     sim.admit_all(0..100);
     sim.run();
-    assert_eq!((sim.requests.len(), sim.asked.len()), (1, 2));
+    assert_eq!((sim.requests().len(), sim.asked().len()), (1, 2));
     for tag in 0..100 {
         assert_eq!(sim.why(tag), (Class::Config, "pubsub"));
     }
@@ -96,7 +97,7 @@ fn the_same_token_again_is_a_config_failure_after_one_request() {
 fn a_request_that_was_saved_can_still_be_bisected() {
     let mut good = wanting("new");
     let server = move |request: &Recorded| match good(request) {
-        answer if !answer.stored => answer,
+        answer if !answer.stores() => answer,
         _ if request.messages.iter().any(|message| message.tag() == 2) => Answer::refused(),
         answer => answer,
     };
@@ -108,7 +109,7 @@ fn a_request_that_was_saved_can_still_be_bisected() {
     assert_eq!(stored, [0, 1, 3]);
     assert_eq!(sim.why(2), (Class::Permanent, "pubsub"));
     // Four, two and one twice each, on either side.
-    assert_eq!(sim.requests.len(), 10);
+    assert_eq!(sim.requests().len(), 10);
     sim.assert_quiescent();
 }
 
@@ -121,8 +122,8 @@ fn a_provider_that_says_no_costs_no_request() {
     );
     sim.admit_all(0..3);
     sim.run();
-    assert!(sim.requests.is_empty());
-    assert_eq!(sim.asked.len(), 1);
+    assert!(sim.requests().is_empty());
+    assert_eq!(sim.asked().len(), 1);
     for tag in 0..3 {
         assert_eq!(sim.why(tag), (Class::Transient, "no_credentials"));
         assert!(!sim.failure(tag).may_have_been_stored);
@@ -143,7 +144,7 @@ fn a_provider_that_has_no_fresh_token_leaves_it_without_credentials() {
     let mut sim = Sim::authorized(&defaults(), tokens, wanting("new"));
     sim.admit(1, message(1));
     sim.run();
-    assert_eq!(sim.requests.len(), 1);
+    assert_eq!(sim.requests().len(), 1);
     assert_eq!(sim.why(1), (Class::Transient, "no_credentials"));
     assert!(!sim.failure(1).may_have_been_stored);
 }
@@ -160,10 +161,10 @@ fn a_provider_has_30_seconds() {
     let mut sim = Sim::authorized(&defaults(), slow(ms(30_001)), |_| Answer::stored());
     sim.admit(1, message(1));
     sim.run();
-    assert!(sim.requests.is_empty());
-    assert_eq!(sim.settled[&1].at, ms(30_020));
+    assert!(sim.requests().is_empty());
+    assert_eq!(sim.settled_of(1).at, ms(30_020));
     assert_eq!(sim.why(1), (Class::Transient, "no_credentials"));
-    assert_eq!(sim.cancelled.len(), 1);
+    assert_eq!(sim.cancelled().len(), 1);
     sim.assert_quiescent();
 }
 
@@ -176,7 +177,7 @@ fn a_fresh_token_has_30_seconds_of_its_own() {
     let mut sim = Sim::authorized(&defaults(), tokens, wanting("new"));
     sim.admit(1, message(1));
     sim.run();
-    assert_eq!(sim.settled[&1].at, ms(20 + 29_000 + 50 + 30_000));
+    assert_eq!(sim.settled_of(1).at, ms(20 + 29_000 + 50 + 30_000));
     assert_eq!(sim.why(1), (Class::Transient, "no_credentials"));
     sim.assert_quiescent();
 }
@@ -186,7 +187,7 @@ fn a_lost_provider_is_no_credentials() {
     let mut sim = Sim::authorized(&defaults(), |_| TokenAnswer::lost(), |_| Answer::stored());
     sim.admit(1, message(1));
     sim.run();
-    assert!(sim.requests.is_empty());
+    assert!(sim.requests().is_empty());
     assert_eq!(sim.why(1), (Class::Transient, "no_credentials"));
     sim.assert_quiescent();
 }
@@ -202,7 +203,7 @@ fn waiting_for_a_token_counts_as_in_flight_but_not_against_the_request_timeout()
     let mut sim = Sim::authorized(&options, tokens, |_| Answer::stored().after(ms(150)));
     sim.admit_all(0..2);
     sim.run();
-    assert_eq!(sim.asked, [(ms(0), false), (ms(1_150), false)]);
+    assert_eq!(sim.asked(), [(ms(0), false), (ms(1_150), false)]);
     assert_eq!(sim.sent_at(), [1_000, 2_150]);
     assert_eq!(sim.deliveries(), 2);
 }
@@ -238,6 +239,6 @@ fn eight_batches_refused_at_once_ask_for_eight_fresh_tokens_and_no_more() {
     sim.admit_all(0..80);
     sim.run();
     assert_eq!(count.get(), 16);
-    assert_eq!(sim.requests.len(), 16);
+    assert_eq!(sim.requests().len(), 16);
     assert_eq!(sim.deliveries(), 80);
 }

@@ -4,6 +4,7 @@ use pubsink_core::failure::Class;
 use pubsink_core::reason::Reason;
 
 use crate::sim::answers::{Answer, reply};
+use crate::sim::look::Tagged as _;
 use crate::sim::messages::message;
 use crate::sim::{Recorded, Sim, ms, options};
 
@@ -24,7 +25,7 @@ fn refusing(poisoned: &'static [u64]) -> impl FnMut(&Recorded) -> Answer {
 
 fn batches_of(entries: usize, server: impl FnMut(&Recorded) -> Answer + 'static) -> Sim {
     let sim = Sim::new(&options(|b| b.batch_max_entries(entries)), server);
-    assert!(entries <= sim.publisher.options().batch_queue_tenant());
+    assert!(entries <= sim.machine().options().batch_queue_tenant());
     sim
 }
 
@@ -42,7 +43,7 @@ fn assert_found(sim: &Sim, count: u64, poisoned: &[u64]) {
             .unwrap()
             .parse()
             .unwrap();
-        assert_eq!(sim.stored[at].1.tag(), tag);
+        assert_eq!(sim.stored()[at].message.tag(), tag);
     }
     for tag in poisoned {
         let failure = sim.failure(*tag);
@@ -66,9 +67,9 @@ fn one_bad_message_among_1000_costs_20_requests_at_most_wherever_it_is() {
         sim.run();
         assert_found(&sim, 1_000, bad);
         assert!(
-            sim.requests.len() <= 21,
+            sim.requests().len() <= 21,
             "{} requests for {bad:?}",
-            sim.requests.len()
+            sim.requests().len()
         );
     }
 }
@@ -89,7 +90,7 @@ fn one_bad_message_costs_twice_the_binary_logarithm_for_every_size_of_batch() {
             sim.admit_all(0..count);
             sim.run();
             let bound = 2 * count.next_power_of_two().ilog2() as usize;
-            assert!(sim.requests.len() - 1 <= bound, "{bad} of {count}");
+            assert!(sim.requests().len() - 1 <= bound, "{bad} of {count}");
             assert_eq!(sim.deliveries() as u64, count - 1);
         }
     }
@@ -102,7 +103,7 @@ fn when_all_64_are_bad_it_takes_127_requests() {
     sim.admit_all(0..64);
     sim.run();
     assert_found(&sim, 64, &all);
-    assert_eq!(sim.requests.len(), 127);
+    assert_eq!(sim.requests().len(), 127);
 }
 
 #[test]
@@ -111,7 +112,11 @@ fn two_bad_messages_among_100_cost_29_requests_at_most() {
     sim.admit_all(0..100);
     sim.run();
     assert_found(&sim, 100, &[17, 83]);
-    assert!(sim.requests.len() <= 29, "{} requests", sim.requests.len());
+    assert!(
+        sim.requests().len() <= 29,
+        "{} requests",
+        sim.requests().len()
+    );
 }
 
 #[test]
@@ -119,7 +124,7 @@ fn batches_have_their_normal_size_again_afterwards() {
     let mut sim = batches_of(100, refusing(&[17, 83]));
     sim.admit_all(0..100);
     sim.run();
-    let bisected = sim.requests.len();
+    let bisected = sim.requests().len();
     sim.admit_all(100..400);
     sim.run();
     assert_eq!(sim.sent_counts()[bisected..], [100, 100, 100]);
@@ -148,8 +153,8 @@ fn halves_without_a_key_share_the_requests_in_flight() {
     let mut sim = Sim::new(&options, |_| Answer::refused());
     sim.admit_all(0..8);
     sim.run();
-    assert_eq!(sim.requests.len(), 15);
-    assert_eq!(sim.watch.most_in_flight, [3, 0]);
+    assert_eq!(sim.requests().len(), 15);
+    assert_eq!(sim.most_in_flight(), [3, 0]);
     sim.assert_quiescent();
 }
 
@@ -211,7 +216,7 @@ fn a_single_message_that_is_too_large_for_the_server_is_transient() {
     sim.run();
     assert_eq!(sim.why(1), (Class::Transient, "status"));
     assert!(!sim.failure(1).may_have_been_stored);
-    assert_eq!(sim.requests.len(), 1);
+    assert_eq!(sim.requests().len(), 1);
 }
 
 #[test]
@@ -219,10 +224,10 @@ fn a_part_is_byte_for_byte_what_those_messages_alone_would_be() {
     let mut bisected = batches_of(64, |_| Answer::refused());
     bisected.admit_all(0..64);
     bisected.run();
-    for request in &bisected.requests {
+    for request in bisected.requests() {
         let mut alone = batches_of(64, |_| Answer::stored());
         alone.admit_all(request.messages.iter().map(|message| message.tag()));
         alone.run();
-        assert_eq!(alone.requests[0].body, request.body);
+        assert_eq!(alone.requests()[0].body(), request.body());
     }
 }

@@ -1,9 +1,10 @@
 //! What a publisher holds at most.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pubsink_core::failure::Class;
-use pubsink_core::publish::{Admission, Input};
+use pubsink_core::publish::{Admission, Input, Publisher};
 use pubsink_core::reason::{Ceiling, Reason};
 
 use crate::sim::answers::Answer;
@@ -31,7 +32,7 @@ fn the_default_ceiling_of_a_tenant_is_1024_messages() {
     let (pause, ceiling, max) = refusal(&sim, 1_025);
     assert_eq!((ceiling, max), (Ceiling::Tenant, 1_024));
     assert!((ms(1)..=ms(500)).contains(&pause));
-    assert_eq!(sim.settled.len(), 1);
+    assert_eq!(sim.settled().len(), 1);
     sim.run();
     assert_eq!(sim.deliveries(), 1_025);
     sim.assert_quiescent();
@@ -44,7 +45,7 @@ fn the_default_ceiling_of_all_is_4096_messages() {
         sim.admit(tag, of_tenant(tag, &format!("tenant {}", tag % 5)));
     }
     sim.drain();
-    assert_eq!(sim.settled.len(), 1);
+    assert_eq!(sim.settled().len(), 1);
     let (_, ceiling, max) = refusal(&sim, 4_097);
     assert_eq!((ceiling, max), (Ceiling::Entries, 4_096));
 }
@@ -59,17 +60,17 @@ fn the_default_ceiling_of_bytes_is_128_mib() {
     sim.admit(18, sized(18, room + 1));
     sim.admit(19, sized(19, room));
     sim.drain();
-    assert_eq!(sim.publisher.gauges().bytes, 134_217_728);
+    assert_eq!(sim.machine().gauges().bytes, 134_217_728);
     let (_, ceiling, max) = refusal(&sim, 18);
     assert_eq!((ceiling, max), (Ceiling::Bytes, 134_217_728));
-    assert_eq!(sim.settled.len(), 1);
+    assert_eq!(sim.settled().len(), 1);
 }
 
 #[test]
 fn a_settled_message_makes_room_for_another() {
     let mut sim = Sim::new(&options(|b| b.batch_queue_max(2)), |_| Answer::stored());
     sim.admit_all(1..=3);
-    assert_eq!(sim.publisher.gauges().messages, 2);
+    assert_eq!(sim.machine().gauges().messages, 2);
     // In flight is held too.
     sim.run_until(ms(69));
     sim.admit(4, message(4));
@@ -77,14 +78,12 @@ fn a_settled_message_makes_room_for_another() {
     sim.admit_all(5..=7);
     sim.run();
     let refused: Vec<_> = sim
-        .settled
-        .iter()
-        .filter(|(_, s)| s.outcome.is_err())
+        .settled()
+        .into_values()
+        .filter(|settled| settled.outcome.is_err())
+        .map(|settled| settled.tag)
         .collect();
-    assert_eq!(
-        refused.iter().map(|(tag, _)| **tag).collect::<Vec<_>>(),
-        [3, 4, 7]
-    );
+    assert_eq!(refused, [3, 4, 7]);
     sim.assert_quiescent();
 }
 
@@ -95,7 +94,7 @@ fn the_pause_of_a_refusal_grows_with_the_attempt() {
     let mut longest = [Duration::ZERO; 2];
     for tag in 1..=400 {
         let attempt = if tag % 2 == 0 { 1 } else { 20 };
-        let options = sim.publisher.options().clone();
+        let options = sim.machine().options().clone();
         let admission = Admission::message(message(tag), &options)
             .unwrap()
             .with_attempt(attempt);
@@ -117,17 +116,16 @@ fn the_pause_of_a_refusal_grows_with_the_attempt() {
 #[test]
 fn try_admit_gives_the_mark_back_at_once() {
     let options = options(|b| b.batch_queue_max(1));
-    let mut sim = Sim::new(&options, |_| Answer::stored());
+    let mut machine = Publisher::new(Arc::clone(&options), false, 1);
     let mut admit = |tag| {
         let admission = Admission::message(message(tag), &options).unwrap();
-        sim.publisher
-            .try_admit(crate::sim::origin(), tag, admission)
+        machine.try_admit(crate::sim::origin(), tag, admission)
     };
     assert_eq!(admit(1), Ok(()));
     let (tag, failure) = admit(2).unwrap_err();
     assert_eq!(tag, 2);
     assert_eq!(failure.reason.kind(), "batch_queue_full");
-    assert_eq!(sim.publisher.gauges().messages, 1);
+    assert_eq!(machine.gauges().messages, 1);
 }
 
 #[test]
@@ -144,7 +142,7 @@ fn a_bisected_message_is_held_until_its_own_outcome() {
     let mut held = Vec::new();
     for at in (0..=400).step_by(50) {
         sim.run_until(ms(at));
-        held.push(sim.publisher.gauges().messages);
+        held.push(sim.machine().gauges().messages);
     }
     // 4 | 1 2 | 1 | 2 | 3 4 | 3 | 4
     assert_eq!(held, [4, 4, 4, 3, 2, 2, 1, 0, 0]);

@@ -5,6 +5,7 @@ use pubsink_core::publish::WaitReason;
 use pubsink_core::reason::{Reason, TransportKind};
 
 use crate::sim::answers::{Answer, TokenAnswer};
+use crate::sim::look::Tagged as _;
 use crate::sim::messages::{keyed, message};
 use crate::sim::{Recorded, Sim, defaults, ms, options};
 
@@ -27,11 +28,11 @@ fn closing_without_a_deadline_gives_every_message_its_attempt() {
     sim.admit_all(0..35);
     sim.admit(50, keyed(50, "k"));
     sim.close(None);
-    assert!(!sim.publisher.is_closed());
+    assert!(!sim.machine().is_closed());
     sim.run();
     assert_eq!(sim.deliveries(), 36);
-    assert_eq!(sim.requests[0].at, ms(0));
-    assert!(sim.publisher.is_closed());
+    assert_eq!(sim.requests()[0].at, ms(0));
+    assert!(sim.machine().is_closed());
     assert_eq!(sim.drain(), (None, WaitReason::Closed));
     sim.assert_quiescent();
 }
@@ -56,7 +57,7 @@ fn closed_twice_the_sooner_deadline_counts() {
         sim.close(second.map(ms));
         sim.run();
         assert_closed(&sim, 1, true);
-        assert_eq!(sim.settled[&1].at, ms(200));
+        assert_eq!(sim.settled_of(1).at, ms(200));
     }
 }
 
@@ -76,11 +77,11 @@ fn at_the_deadline_what_is_left_is_given_up() {
     // 2 and 3 are on the wire, the others never were.
     for tag in 2..=6 {
         assert_closed(&sim, tag, tag <= 3);
-        assert_eq!(sim.settled[&tag].at, ms(200));
+        assert_eq!(sim.settled_of(tag).at, ms(200));
     }
-    assert_eq!(sim.cancelled.len(), 2);
-    assert_eq!(sim.requests.len(), 3);
-    assert_eq!(sim.flushed, [(100, ms(200))]);
+    assert_eq!(sim.cancelled().len(), 2);
+    assert_eq!(sim.requests().len(), 3);
+    assert_eq!(sim.flushed(), [(100, ms(200))]);
     sim.assert_quiescent();
 }
 
@@ -108,16 +109,16 @@ fn at_the_deadline_nothing_is_sent_any_more_whatever_waits_behind_what() {
         }
     }
     sim.run_until(ms(60));
-    let sent = sim.requests.len();
+    let sent = sim.requests().len();
     sim.flush(100);
     sim.close(Some(ms(10)));
     sim.run();
-    assert_eq!(sim.requests.len(), sent, "sent after the deadline");
+    assert_eq!(sim.requests().len(), sent, "sent after the deadline");
     assert_eq!(sim.elapsed(), ms(70));
-    assert_eq!(sim.settled.len(), 16);
+    assert_eq!(sim.settled().len(), 16);
     for tag in 0..16 {
         let on_the_wire = sim
-            .requests
+            .requests()
             .iter()
             .filter(|request| request.messages.len() < 4);
         let on_the_wire = on_the_wire
@@ -125,7 +126,7 @@ fn at_the_deadline_nothing_is_sent_any_more_whatever_waits_behind_what() {
             .any(|m| m.tag() == tag);
         assert_closed(&sim, tag, on_the_wire);
     }
-    assert_eq!(sim.flushed, [(100, ms(70))]);
+    assert_eq!(sim.flushed(), [(100, ms(70))]);
     sim.assert_quiescent();
 }
 
@@ -137,7 +138,7 @@ fn a_message_that_waited_for_its_token_was_not_sent() {
     sim.close(Some(ms(5)));
     sim.run();
     assert_closed(&sim, 1, false);
-    assert_eq!(sim.settled[&1].at, ms(30));
+    assert_eq!(sim.settled_of(1).at, ms(30));
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn a_token_that_comes_at_the_deadline_sends_nothing() {
     sim.admit(1, message(1));
     sim.close(Some(ms(30)));
     sim.run();
-    assert!(sim.requests.is_empty());
+    assert!(sim.requests().is_empty());
     assert_closed(&sim, 1, false);
     sim.assert_quiescent();
 }
@@ -176,7 +177,7 @@ fn a_token_refused_at_the_deadline_asks_for_no_other() {
     sim.admit(1, message(1));
     sim.close(Some(ms(30)));
     sim.run();
-    assert_eq!(sim.asked.len(), 1);
+    assert_eq!(sim.asked().len(), 1);
     assert_closed(&sim, 1, false);
     sim.assert_quiescent();
 }
@@ -196,9 +197,9 @@ fn a_deadline_in_the_past_gives_up_at_once() {
     sim.admit_all(1..=3);
     sim.close(Some(ms(0)));
     sim.run();
-    assert!(sim.requests.is_empty());
+    assert!(sim.requests().is_empty());
     assert_closed(&sim, 2, false);
-    assert!(sim.publisher.is_closed());
+    assert!(sim.machine().is_closed());
 }
 
 #[test]
@@ -210,15 +211,15 @@ fn closed_it_takes_nothing_more() {
     sim.run();
     assert_eq!(sim.delivered(1), "id-0");
     assert_closed(&sim, 2, false);
-    assert_eq!(sim.settled[&2].at, ms(0));
+    assert_eq!(sim.settled_of(2).at, ms(0));
     sim.admit(3, message(3));
     assert!(
-        !sim.publisher.is_closed(),
+        !sim.machine().is_closed(),
         "an outcome is still to be fetched"
     );
     sim.run();
     assert_closed(&sim, 3, false);
-    assert!(sim.publisher.is_closed());
+    assert!(sim.machine().is_closed());
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn a_flush_of_a_closed_publisher_is_done_at_once() {
     sim.close(None);
     sim.flush(100);
     sim.run();
-    assert_eq!(sim.flushed, [(100, ms(0))]);
+    assert_eq!(sim.flushed(), [(100, ms(0))]);
 }
 
 #[test]
@@ -249,5 +250,5 @@ fn a_second_close_sets_another_deadline() {
     sim.run_until(ms(100));
     sim.close(Some(ms(50)));
     sim.run();
-    assert_eq!(sim.settled[&1].at, ms(150));
+    assert_eq!(sim.settled_of(1).at, ms(150));
 }

@@ -16,7 +16,7 @@ fn direct_deliveries_leave_at_once_one_request_each_and_eight_at_a_time() {
         (1..=10).map(|tag| vec![tag]).collect::<Vec<_>>()
     );
     assert_eq!(sim.sent_at(), [0, 0, 0, 0, 0, 0, 0, 0, 50, 50]);
-    assert_eq!(sim.watch.most_in_flight, [0, 8]);
+    assert_eq!(sim.most_in_flight(), [0, 8]);
     sim.assert_quiescent();
 }
 
@@ -33,7 +33,7 @@ fn direct_and_batched_requests_have_limits_of_their_own() {
         sim.admit_direct(tag, message(tag));
     }
     sim.run();
-    assert_eq!(sim.watch.most_in_flight, [2, 3]);
+    assert_eq!(sim.most_in_flight(), [2, 3]);
     assert_eq!(sim.sent_at(), [0, 0, 0, 0, 0, 50, 50, 50, 50]);
     sim.assert_quiescent();
 }

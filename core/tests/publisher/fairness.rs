@@ -41,7 +41,7 @@ fn a_flood_delays_another_tenants_single_message_by_one_batch_at_most() {
     sim.admit(9_999, of_tenant(9_999, "small"));
     sim.run();
     assert_eq!(turn(&sim, 9_999), 1);
-    assert_eq!(sim.requests.len(), 41);
+    assert_eq!(sim.requests().len(), 41);
     sim.assert_quiescent();
 }
 
@@ -68,7 +68,7 @@ fn a_flood_of_keys_delays_another_tenants_key_by_one_request_at_most() {
     }
     sim.run_until(ms(100));
     sim.admit(9_999, keyed(9_999, "small", "own".into()));
-    let before = sim.requests.len();
+    let before = sim.requests().len();
     sim.run();
     // Its own linger of 20 ms, the request in flight at its end, and no more than one other.
     assert!(
@@ -87,7 +87,7 @@ fn a_flood_of_keys_does_not_delay_a_message_without_one() {
     }
     sim.run_until(ms(100));
     sim.admit(9_999, of_tenant(9_999, "small"));
-    let before = sim.requests.len();
+    let before = sim.requests().len();
     sim.run();
     assert!(turn(&sim, 9_999) <= before + 1);
 }
@@ -100,7 +100,7 @@ fn a_flood_without_keys_does_not_delay_a_key() {
     }
     sim.run_until(ms(100));
     sim.admit(9_999, keyed(9_999, "small", "own".into()));
-    let before = sim.requests.len();
+    let before = sim.requests().len();
     sim.run();
     assert!(turn(&sim, 9_999) <= before + 1);
 }
@@ -113,7 +113,7 @@ fn a_flood_of_one_key_does_not_delay_other_keys() {
     }
     sim.run_until(ms(100));
     sim.admit(9_999, keyed(9_999, "small", "own".into()));
-    let before = sim.requests.len();
+    let before = sim.requests().len();
     sim.run();
     assert!(turn(&sim, 9_999) <= before + 1);
     let ones = sim.stored_tags().into_iter().filter(|tag| *tag < 9_999);

@@ -1,6 +1,7 @@
 //! Flushes.
 
 use crate::sim::answers::Answer;
+use crate::sim::look::Tagged as _;
 use crate::sim::messages::{keyed, message};
 use crate::sim::{Recorded, Sim, defaults, ms, options};
 
@@ -13,7 +14,7 @@ fn a_flush_ends_the_linger_of_what_waits_and_is_done_when_all_of_it_is_settled()
     sim.flush(100);
     sim.run();
     assert_eq!(sim.sent_at(), [5, 5]);
-    assert_eq!(sim.flushed, [(100, ms(55))]);
+    assert_eq!(sim.flushed(), [(100, ms(55))]);
     sim.assert_quiescent();
 }
 
@@ -24,7 +25,7 @@ fn a_flush_covers_what_is_in_flight() {
     sim.run_until(ms(500));
     sim.flush(100);
     sim.run();
-    assert_eq!(sim.flushed, [(100, ms(1_020))]);
+    assert_eq!(sim.flushed(), [(100, ms(1_020))]);
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn a_flush_covers_nothing_that_comes_after_it() {
     sim.run_until(ms(1));
     sim.admit(2, message(2));
     sim.run();
-    assert_eq!(sim.flushed, [(100, ms(50))]);
+    assert_eq!(sim.flushed(), [(100, ms(50))]);
     // What comes later lingers again.
     assert_eq!(sim.sent_at(), [0, 21]);
 }
@@ -50,7 +51,7 @@ fn a_flush_of_nothing_is_done_at_once() {
     let mut sim = Sim::new(&defaults(), |_| Answer::stored());
     sim.flush(100);
     sim.drain();
-    assert_eq!(sim.flushed, [(100, ms(0))]);
+    assert_eq!(sim.flushed(), [(100, ms(0))]);
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn two_flushes_end_each_with_its_own_messages_and_in_order() {
     sim.run();
     // 2 is settled at 100, but 1 came before that flush too.
     assert_eq!(
-        sim.flushed,
+        sim.flushed(),
         [
             (100, ms(300)),
             (101, ms(300)),
@@ -89,8 +90,8 @@ fn a_flush_covers_every_part_of_a_bisection() {
     sim.admit_all(0..4);
     sim.flush(100);
     sim.run();
-    assert_eq!(sim.requests.len(), 7);
-    assert_eq!(sim.flushed, [(100, ms(350))]);
+    assert_eq!(sim.requests().len(), 7);
+    assert_eq!(sim.flushed(), [(100, ms(350))]);
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn a_flush_covers_what_waits_behind_a_key_that_is_busy() {
     sim.flush(100);
     sim.run();
     assert_eq!(sim.sent_at(), [0, 50, 100]);
-    assert_eq!(sim.flushed, [(100, ms(150))]);
+    assert_eq!(sim.flushed(), [(100, ms(150))]);
 }
 
 #[test]
@@ -114,5 +115,5 @@ fn a_flush_of_what_waits_for_room_leaves_without_lingering_once_there_is_room() 
     sim.flush(100);
     sim.run();
     assert_eq!(sim.sent_at(), [20, 70]);
-    assert_eq!(sim.flushed, [(100, ms(120))]);
+    assert_eq!(sim.flushed(), [(100, ms(120))]);
 }

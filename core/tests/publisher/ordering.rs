@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pubsink_core::publish::{Admission, Gauges, Input, Output, Publisher, Step};
 
 use crate::sim::answers::{self, Answer};
+use crate::sim::look::Tagged as _;
 use crate::sim::messages::{keyed, message};
 use crate::sim::{Recorded, Sim, defaults, ms, options, origin};
 
@@ -168,6 +169,6 @@ fn keys_whose_messages_all_failed_leave_nothing_behind() {
         sim.admit(tag, keyed(tag, &format!("key {}", tag / 2)));
     }
     sim.run();
-    assert_eq!(sim.settled.len(), 2_000);
+    assert_eq!(sim.settled().len(), 2_000);
     sim.assert_quiescent();
 }

@@ -14,7 +14,7 @@ fn hundred(answer: &Answer) -> Sim {
     sim.admit_all(0..100);
     sim.run();
     sim.assert_quiescent();
-    assert_eq!(sim.settled.len(), 100);
+    assert_eq!(sim.settled().len(), 100);
     sim
 }
 
@@ -26,7 +26,7 @@ fn a_config_failure_costs_one_request_and_settles_all() {
         (401, "UNAUTHENTICATED"),
     ] {
         let sim = hundred(&Answer::error(http, status));
-        assert_eq!(sim.requests.len(), 1, "{status}");
+        assert_eq!(sim.requests().len(), 1, "{status}");
         for tag in 0..100 {
             assert_eq!(sim.why(tag), (Class::Config, "pubsub"));
             assert!(!sim.failure(tag).may_have_been_stored);
@@ -45,7 +45,7 @@ fn each_throttled_message_has_a_draw_of_its_own() {
         .collect();
     assert!(pauses.iter().all(|pause| (ms(1)..=ms(500)).contains(pause)));
     assert!(pauses.len() > 50, "{} different pauses", pauses.len());
-    assert_eq!(sim.requests.len(), 1);
+    assert_eq!(sim.requests().len(), 1);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn ids_are_never_paired_by_guess() {
             assert_eq!(sim.why(tag), (Class::Transient, "unexpected_reply"));
             assert!(sim.failure(tag).may_have_been_stored);
         }
-        assert_eq!(sim.requests.len(), 1);
+        assert_eq!(sim.requests().len(), 1);
     }
 }
 
@@ -93,7 +93,7 @@ fn without_a_connection_nothing_was_stored_and_otherwise_it_may_have_been() {
         let sim = hundred(&Answer::failed(kind));
         assert_eq!(sim.why(7), (Class::Transient, "transport"));
         assert_eq!(sim.failure(7).may_have_been_stored, maybe, "{kind:?}");
-        assert_eq!(sim.requests.len(), 1);
+        assert_eq!(sim.requests().len(), 1);
     }
 }
 

@@ -6,9 +6,9 @@ use pubsink_core::attributes::Attributes;
 use pubsink_core::failure::Class;
 use pubsink_core::publish::{Admission, Message};
 use pubsink_core::reason::{Reason, SizeLimit};
+use pubsink_core::testing::SentMessage;
 
 use crate::sim::answers::Answer;
-use crate::sim::decode::DecodedMessage;
 use crate::sim::messages::{message, sized};
 use crate::sim::{Sim, defaults, options, protobuf};
 
@@ -34,7 +34,7 @@ fn run(messages: impl Iterator<Item = Message>) -> Sim {
     }
     sim.run();
     sim.assert_quiescent();
-    assert_eq!(sim.deliveries(), sim.settled.len());
+    assert_eq!(sim.deliveries(), sim.settled().len());
     sim
 }
 
@@ -60,7 +60,7 @@ fn json_escapes_count_against_the_body() {
     let attributes = attributes(6, 1, &"\u{1}".repeat(1_000));
     let sim = run((1..=300).map(|tag| with(tag, &attributes)));
     assert_eq!(sim.sent_counts(), [290, 10]);
-    let next = sim.requests[0].body.len() + sim.requests[1].body.len() / 10;
+    let next = sim.requests()[0].body().len() + sim.requests()[1].body().len() / 10;
     assert!(next > 10_485_760, "one more would have fitted");
 }
 
@@ -125,7 +125,7 @@ fn a_body_may_be_as_large_as_the_service_takes_and_not_a_byte_larger() {
     let text = fill_up_to(10_485_760, body);
     let full = run(pair(text).into_iter());
     assert_eq!(full.sent_counts(), [2]);
-    assert_eq!(full.requests[0].body.len(), 10_485_760);
+    assert_eq!(full.requests()[0].body().len(), 10_485_760);
     assert_eq!(run(pair(text + 1).into_iter()).sent_counts(), [1, 1]);
 }
 
@@ -153,14 +153,14 @@ fn the_protobuf_of_a_request_may_be_as_large_as_the_service_takes_and_not_a_byte
     let text = fill_up_to(10_000_000, protobuf);
     let full = run(messages(text));
     assert_eq!(full.sent_counts(), [96]);
-    assert!(full.requests[0].body.len() < 10_485_760);
+    assert!(full.requests()[0].body().len() < 10_485_760);
     assert_eq!(run(messages(text + 1)).sent_counts(), [95, 1]);
 }
 
-fn decoded(message: Message) -> DecodedMessage {
+fn decoded(message: Message) -> SentMessage {
     let attributes = message.attributes.iter();
-    DecodedMessage {
-        data: message.data.to_vec(),
+    SentMessage {
+        data: message.data.clone(),
         attributes: attributes
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),

@@ -3,10 +3,11 @@
 use pubsink_core::delivery::DeliveryContext;
 use pubsink_core::envelope_line;
 use pubsink_core::publish::{Admission, Message};
+use pubsink_core::testing::SentMessage;
 use pubsink_fixtures::hooks::sample_ndjson;
 
 use crate::sim::messages::{message, request_of};
-use crate::sim::{Sim, decode, defaults};
+use crate::sim::{Sim, defaults};
 
 fn pin(name: &str, body: &str) {
     insta::with_settings!(
@@ -113,14 +114,14 @@ fn hooks_have_the_same_bytes_from_every_path() {
             .collect()
     };
     let (batch, _) = request_of(&options, admit(&batched)).encode();
-    let batch = decode::body(batch.body());
+    let batch = SentMessage::read_all(batch.body()).unwrap();
     let mut alone = Vec::new();
     for admission in admit(&direct) {
         let (http, _) = request_of(&options, [admission]).encode();
-        alone.extend(decode::body(http.body()));
+        alone.extend(SentMessage::read_all(http.body()).unwrap());
     }
     // In the batch they stand in turns between tenants.
-    let sorted = |mut messages: Vec<decode::DecodedMessage>| {
+    let sorted = |mut messages: Vec<SentMessage>| {
         messages.sort_by(|a, b| a.data.cmp(&b.data));
         messages
     };
@@ -138,8 +139,8 @@ fn a_request_is_encoded_anew_for_nobody() {
     let mut sim = Sim::authorized(&defaults(), tokens, server);
     sim.admit_all(1..=3);
     sim.run();
-    let [first, second] = &sim.requests[..] else {
-        panic!("{} requests", sim.requests.len());
+    let [first, second] = sim.requests() else {
+        panic!("{} requests", sim.requests().len());
     };
-    assert_eq!(first.body.as_ptr(), second.body.as_ptr());
+    assert_eq!(first.body().as_ptr(), second.body().as_ptr());
 }

@@ -7,9 +7,9 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use pubsink_core::options::PublisherOptions;
 use pubsink_core::publish::{Admission, Input, Message, Output, PublishRequest, Publisher, Step};
+use pubsink_core::testing::SentMessage;
 
 use crate::sim::answers::error;
-use crate::sim::decode::{self, DecodedMessage};
 use crate::sim::messages::request_of;
 use crate::sim::{defaults, options, origin, protobuf};
 
@@ -17,16 +17,16 @@ fn texts() -> impl Strategy<Value = String> {
     prop_oneof!["(?s).{0,20}", "[\\x00-\\x1F\"\\\\/é😀]{0,60}", "a{0,200}"]
 }
 
-fn messages() -> impl Strategy<Value = DecodedMessage> {
+fn messages() -> impl Strategy<Value = SentMessage> {
     let names = texts().prop_filter("a name Pub/Sub takes", |name| {
         (1..=256).contains(&name.len()) && !name.starts_with("goog")
     });
     (vec(any::<u8>(), 0..300), btree_map(names, texts(), 0..6)).prop_map(
-        |(data, attributes): (Vec<u8>, BTreeMap<_, _>)| DecodedMessage {
+        |(data, attributes): (Vec<u8>, BTreeMap<_, _>)| SentMessage {
             data: if data.is_empty() && attributes.is_empty() {
-                vec![7]
+                "7".into()
             } else {
-                data
+                data.into()
             },
             attributes,
             ordering_key: String::new(),
@@ -35,7 +35,7 @@ fn messages() -> impl Strategy<Value = DecodedMessage> {
 }
 
 /// Messages of one request, which share their ordering key.
-fn batches() -> impl Strategy<Value = Vec<DecodedMessage>> {
+fn batches() -> impl Strategy<Value = Vec<SentMessage>> {
     (vec(messages(), 1..12), texts()).prop_map(|(mut batch, key)| {
         for message in &mut batch {
             message.ordering_key.clone_from(&key);
@@ -44,9 +44,9 @@ fn batches() -> impl Strategy<Value = Vec<DecodedMessage>> {
     })
 }
 
-fn admission(message: &DecodedMessage, options: &PublisherOptions) -> Admission {
+fn admission(message: &SentMessage, options: &PublisherOptions) -> Admission {
     let message = Message {
-        data: message.data.clone().into(),
+        data: message.data.clone(),
         attributes: message.attributes.clone().into_iter().collect(),
         ordering_key: message.ordering_key.clone(),
         tenant: None,
@@ -54,7 +54,7 @@ fn admission(message: &DecodedMessage, options: &PublisherOptions) -> Admission 
     Admission::message(message, options).unwrap()
 }
 
-fn encoded(batch: &[DecodedMessage]) -> bytes::Bytes {
+fn encoded(batch: &[SentMessage]) -> bytes::Bytes {
     let options = defaults();
     let admissions = batch.iter().map(|message| admission(message, &options));
     request_of(&options, admissions).encode().0.into_body()
@@ -62,7 +62,7 @@ fn encoded(batch: &[DecodedMessage]) -> bytes::Bytes {
 
 /// The sizes an admission counted: data, message, json, protobuf. They are private, so that they
 /// can change; its `Debug` shows them.
-fn counted(message: &DecodedMessage) -> [usize; 4] {
+fn counted(message: &SentMessage) -> [usize; 4] {
     let text = format!("{:?}", admission(message, &defaults()));
     let sizes = text.rsplit("sizes: Sizes {").next().unwrap();
     ["data: ", "message: ", "json: ", "protobuf: "].map(|name| {
@@ -80,7 +80,7 @@ proptest! {
     #[test]
     fn a_body_decodes_to_exactly_what_was_given(batch in batches()) {
         let body = encoded(&batch);
-        prop_assert_eq!(decode::body(&body), batch);
+        prop_assert_eq!(SentMessage::read_all(&body).unwrap(), batch);
         let compact: serde_json::Value = serde_json::from_slice(&body).unwrap();
         prop_assert_eq!(compact.to_string().len(), body.len());
     }
@@ -119,7 +119,7 @@ proptest! {
         let mut requests = 0;
         while let Some(request) = next_request(&mut machine) {
             let (http, sent) = request.encode();
-            let part = decode::body(http.body());
+            let part = SentMessage::read_all(http.body()).unwrap();
             prop_assert_eq!(&encoded(&part), http.body());
             requests += 1;
             let response = sent.answered(&error(400, "INVALID_ARGUMENT"));

@@ -41,7 +41,7 @@ fn settled(reply: &Reply, count: u64) -> String {
     sim.run();
     sim.assert_quiescent();
     let mut outcomes: Vec<_> = sim
-        .settled
+        .settled()
         .values()
         .map(|settled| match &settled.outcome {
             Ok(delivered) => line(&format!("delivered as {}", delivered.message_id)),
@@ -49,7 +49,7 @@ fn settled(reply: &Reply, count: u64) -> String {
         })
         .collect();
     outcomes.dedup();
-    let (messages, requests) = (count, sim.requests.len());
+    let (messages, requests) = (count, sim.requests().len());
     let outcomes = outcomes.join("      ");
     format!("  messages {messages}, requests {requests}: {outcomes}")
 }

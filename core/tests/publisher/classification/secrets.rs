@@ -4,6 +4,7 @@ use pubsink_core::reason::TransportKind;
 use pubsink_core::wire::Reply;
 
 use crate::sim::answers::{Answer, TokenAnswer, reply};
+use crate::sim::look::Authorized as _;
 use crate::sim::messages::{authorized_request, message};
 use crate::sim::{Sim, defaults};
 
@@ -17,19 +18,15 @@ fn seen(answer: &Answer) -> String {
     let answer = answer.clone();
     let tokens = |_: Option<&_>| TokenAnswer::give(TOKEN);
     let mut sim = Sim::authorized(&defaults(), tokens, move |_| answer.clone());
-    sim.trace = Some(String::new());
     sim.admit(1, message(1));
     sim.run();
     assert_eq!(
-        sim.requests[0].authorization.as_deref(),
+        sim.requests()[0].authorization(),
         Some(&*format!("Bearer {TOKEN}"))
     );
     let failure = sim.failure(1);
     let json = serde_json::to_string(failure).unwrap();
-    format!(
-        "{failure} {failure:?} {json} {}",
-        sim.trace.as_deref().unwrap()
-    )
+    format!("{failure} {failure:?} {json} {}", sim.shown())
 }
 
 fn assert_hidden(answer: &Answer) {

@@ -55,7 +55,7 @@ impl Row {
             sim.run();
             // Three are halved into one and two, two into one and one.
             let requests = if self.halved && count == 3 { 5 } else { 1 };
-            assert_eq!(sim.requests.len(), requests, "{self:?}");
+            assert_eq!(sim.requests().len(), requests, "{self:?}");
             for tag in 0..count {
                 self.check_failure(&sim, tag);
             }
@@ -285,6 +285,6 @@ fn a_200_with_one_id_for_each_message_delivers_them_in_order() {
         for (tag, id) in (0..).zip(ids) {
             assert_eq!(sim.delivered(tag), id);
         }
-        assert_eq!(sim.requests.len(), 1);
+        assert_eq!(sim.requests().len(), 1);
     }
 }

@@ -65,7 +65,7 @@ impl Fault {
     ];
 
     pub(crate) fn stores(self) -> bool {
-        self.answer(1).stored
+        self.answer(1).stores()
     }
 
     pub(crate) fn answer(self, messages: usize) -> Answer {
@@ -139,8 +139,8 @@ impl TokenFault {
 
     pub(crate) fn answer(self) -> TokenAnswer {
         match self {
-            Self::A | Self::Late => TokenAnswer::give("a"),
-            Self::B => TokenAnswer::give("b"),
+            Self::A | Self::Late => TokenAnswer::give("token-a"),
+            Self::B => TokenAnswer::give("token-b"),
             Self::Refuses => TokenAnswer::refuse("no"),
             Self::Silent => TokenAnswer::never(),
             Self::Lost => TokenAnswer::lost(),

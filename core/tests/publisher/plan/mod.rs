@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use pubsink_core::options::PublisherOptions;
 use pubsink_core::publish::{Admission, Input, Message};
+use pubsink_core::testing::SimulationBuilder;
 
 use crate::sim::answers::{Answer, TokenAnswer};
+use crate::sim::look::Tagged as _;
 use crate::sim::{Recorded, Sim, messages, ms};
 
 use faults::{Fault, TokenFault};
@@ -82,12 +84,11 @@ impl Plan {
     pub(crate) fn run(&self) -> Run {
         let log = Rc::new(RefCell::new(Log::default()));
         let (options, server) = (self.options(), self.server(&log));
-        let mut sim = if self.authorize {
-            Sim::authorized(&options, self.provider(&log), server)
-        } else {
-            Sim::new(&options, server)
+        let set = |builder: SimulationBuilder<u64>| match self.authorize {
+            true => builder.record().tokens(self.provider(&log)),
+            false => builder.record(),
         };
-        sim.trace = Some(String::new());
+        let mut sim = Sim::build(&options, set, server);
         for (at, tag, act) in self.timeline() {
             sim.run_until(ms(at));
             match act {

@@ -1,9 +1,9 @@
 //! The protobuf of a publish request, written out: what the service makes of the JSON.
 
-use super::decode::DecodedMessage;
+use pubsink_core::testing::SentMessage;
 
 /// `google.pubsub.v1.PublishRequest`: topic = 1, messages = 2.
-pub(crate) fn publish_request(topic: &str, messages: &[DecodedMessage]) -> Vec<u8> {
+pub(crate) fn publish_request(topic: &str, messages: &[SentMessage]) -> Vec<u8> {
     let mut out = Vec::new();
     write_field(&mut out, 1, topic.as_bytes());
     for message in messages {
@@ -14,7 +14,7 @@ pub(crate) fn publish_request(topic: &str, messages: &[DecodedMessage]) -> Vec<u
 
 /// `google.pubsub.v1.PubsubMessage`: data = 1, attributes = 2 (key = 1, value = 2),
 /// ordering_key = 5. An empty field is left out; a map's entry has both of its fields.
-fn pubsub_message(message: &DecodedMessage) -> Vec<u8> {
+fn pubsub_message(message: &SentMessage) -> Vec<u8> {
     let mut out = Vec::new();
     if !message.data.is_empty() {
         write_field(&mut out, 1, &message.data);

@@ -1,20 +1,25 @@
 //! What holds at every step of every simulation, whatever the test looks at.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pubsink_core::limits::{REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES};
 use pubsink_core::options::PublisherOptions;
 use pubsink_core::publish::{Gauges, Input, Output, RequestId};
+use pubsink_core::testing::Event;
 
-use super::{Recorded, protobuf};
+use super::look::Tagged as _;
+use super::{Recorded, origin, protobuf};
 
 #[derive(Debug)]
 pub(crate) struct Watch {
     options: Arc<PublisherOptions>,
-    /// How much has come out.
-    pub(crate) outputs: usize,
+    /// Everything that came out.
+    pub(crate) shown: String,
+    pub(crate) asked: Vec<(Duration, bool)>,
+    pub(crate) cancelled: Vec<RequestId>,
     /// The most requests that were on the wire at once: batched, direct.
     pub(crate) most_in_flight: [usize; 2],
     held: BTreeMap<u64, Held>,
@@ -23,6 +28,8 @@ pub(crate) struct Watch {
     tenants: BTreeMap<Option<String>, usize>,
     /// Requests on the wire: whether direct, and their ordering key.
     open: BTreeMap<RequestId, (bool, String)>,
+    /// What is about to be sent, and how many messages it says it has.
+    leaving: Option<(RequestId, usize)>,
     /// Unsettled messages of before each flush that waits.
     flushes: Vec<(u64, BTreeSet<u64>)>,
     /// When closing gives up.
@@ -40,12 +47,15 @@ impl Watch {
     pub(crate) fn new(options: &Arc<PublisherOptions>) -> Self {
         Self {
             options: Arc::clone(options),
-            outputs: 0,
+            shown: String::new(),
+            asked: Vec::new(),
+            cancelled: Vec::new(),
             most_in_flight: [0, 0],
             held: BTreeMap::new(),
             bytes: 0,
             tenants: BTreeMap::new(),
             open: BTreeMap::new(),
+            leaving: None,
             flushes: Vec::new(),
             deadline: None,
         }
@@ -60,7 +70,17 @@ impl Watch {
         self.flushes.len()
     }
 
-    pub(crate) fn before(&mut self, input: &Input<u64>) {
+    pub(crate) fn see(&mut self, at: Duration, event: Event<'_, u64>) {
+        match event {
+            Event::Input(input) => self.before(input),
+            Event::Handled(gauges) => self.check(&gauges),
+            Event::Output(output) => self.after(at, output),
+            Event::Request(request) => self.sent(request),
+            other => panic!("an event the watch does not know: {other:?}"),
+        }
+    }
+
+    fn before(&mut self, input: &Input<u64>) {
         match input {
             Input::Admit { tag, admission } => {
                 let held = Held {
@@ -91,7 +111,7 @@ impl Watch {
     }
 
     /// The ceilings hold. A refused message is among ours until its outcome is out.
-    pub(crate) fn check(&self, gauges: &Gauges) {
+    fn check(&self, gauges: &Gauges) {
         let options = &self.options;
         assert!(gauges.messages <= options.batch_queue_max());
         assert!(gauges.bytes <= options.batch_queue_bytes() || gauges.messages == 1);
@@ -103,14 +123,19 @@ impl Watch {
         assert!(gauges.messages <= gauges.tenants * options.batch_queue_tenant());
     }
 
-    pub(crate) fn after(&mut self, now: Instant, output: &Output<u64>) {
-        self.outputs += 1;
+    fn after(&mut self, at: Duration, output: &Output<u64>) {
+        writeln!(self.shown, "{at:?} {output:?}").unwrap();
         match output {
-            Output::Authorize { .. } | Output::Send(_) => {
-                let late = self.deadline.is_some_and(|deadline| deadline <= now);
-                assert!(!late, "a request after the deadline of closing: {output:?}");
+            Output::Authorize { refused, .. } => {
+                self.assert_open(at);
+                self.asked.push((at, refused.is_some()));
+            }
+            Output::Send(request) => {
+                self.assert_open(at);
+                self.leaving = Some((request.id(), request.len()));
             }
             Output::Cancel(id) => {
+                self.cancelled.push(*id);
                 self.open.remove(id);
             }
             Output::Settled { tag, .. } => {
@@ -135,8 +160,20 @@ impl Watch {
         }
     }
 
+    fn assert_open(&self, at: Duration) {
+        let late = self
+            .deadline
+            .is_some_and(|deadline| deadline <= origin() + at);
+        assert!(!late, "a request after the deadline of closing");
+    }
+
     /// A request keeps every limit, and so do those on the wire together.
-    pub(crate) fn sent(&mut self, request: &Recorded) {
+    fn sent(&mut self, request: &Recorded) {
+        assert_eq!(
+            self.leaving.take(),
+            Some((request.id, request.messages.len()))
+        );
+        assert_nothing_is_empty(request.body());
         let (messages, options) = (&request.messages, &self.options);
         let held: Vec<_> = messages
             .iter()
@@ -164,7 +201,7 @@ impl Watch {
             data <= options.batch_max_bytes() || messages.len() == 1,
             "{data} bytes of data"
         );
-        assert!(request.body.len() <= REQUEST_MAX_BODY_BYTES);
+        assert!(request.body().len() <= REQUEST_MAX_BODY_BYTES);
         let protobuf = protobuf::publish_request(&options.topic_name(), messages).len();
         assert!(protobuf <= REQUEST_MAX_PROTOBUF_BYTES);
 
@@ -187,5 +224,18 @@ impl Watch {
         assert!(in_flight <= max, "{in_flight} requests in flight");
         let most = &mut self.most_in_flight[usize::from(direct)];
         *most = in_flight.max(*most);
+    }
+}
+
+/// What is empty is left out, as the format says.
+fn assert_nothing_is_empty(body: &[u8]) {
+    let body: serde_json::Value = serde_json::from_slice(body).unwrap();
+    for message in body["messages"].as_array().unwrap() {
+        let members = message.as_object().unwrap();
+        let empty = |value: &serde_json::Value| *value == "" || *value == serde_json::json!({});
+        assert!(
+            !members.is_empty() && !members.values().any(empty),
+            "{message}"
+        );
     }
 }
