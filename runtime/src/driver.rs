@@ -10,11 +10,12 @@ use std::time::Instant;
 
 use futures_util::future::AbortHandle;
 use pubsink_core::options::PublisherOptions;
-use pubsink_core::publish::{Publisher as Machine, RequestId};
+use pubsink_core::publish::RequestId;
 
 use crate::publisher::Publisher;
 use crate::seam::{Runtime, SendLimits, Timer, Transport};
-use crate::shared::{Action, Shared, Turn};
+use crate::shared::{Action, Machine, Shared, Turn};
+use crate::slots::SlotId;
 use crate::tasks::{AnyTokens, Tasks};
 use crate::tokens::TokenProvider;
 
@@ -33,8 +34,43 @@ where
     T: Transport,
     P: TokenProvider,
 {
-    let options = Arc::new(options);
-    let machine = Machine::new(Arc::clone(&options), tokens.is_some(), seed);
+    let machine = Machine::new(Arc::new(options), tokens.is_some(), seed);
+    run(machine, runtime, transport, tokens)
+}
+
+/// The same, with each line of the run's trace given to `sink`, under the machine's lock: it
+/// should pass the line on and return. `pubsink_core::testing::trace::replay` repeats the run.
+#[cfg(feature = "test-util")]
+pub fn connect_recorded<R, T, P>(
+    options: PublisherOptions,
+    runtime: R,
+    transport: T,
+    tokens: Option<P>,
+    seed: u64,
+    sink: impl FnMut(&str) + Send + 'static,
+) -> (Publisher, Driver)
+where
+    R: Runtime,
+    T: Transport,
+    P: TokenProvider,
+{
+    let mut machine = Machine::new(Arc::new(options), tokens.is_some(), seed);
+    machine.record(sink);
+    run(machine, runtime, transport, tokens)
+}
+
+fn run<R, T, P>(
+    machine: Machine<SlotId>,
+    runtime: R,
+    transport: T,
+    tokens: Option<P>,
+) -> (Publisher, Driver)
+where
+    R: Runtime,
+    T: Transport,
+    P: TokenProvider,
+{
+    let options = Arc::clone(machine.options());
     let shared = Arc::new(Shared::new(machine));
     let clock = runtime.clone();
     let publisher = Publisher::new(Arc::clone(&shared), Arc::clone(&options), move || {

@@ -19,6 +19,8 @@ mod tasks;
 mod tokens;
 
 pub use delivery::{Delivery, Flush};
+#[cfg(feature = "test-util")]
+pub use driver::connect_recorded;
 pub use driver::{Driver, connect};
 pub use publisher::Publisher;
 pub use tokens::{CachedTokens, NoToken, TokenFn, TokenProvider, TokenSource};

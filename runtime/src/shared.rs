@@ -5,11 +5,14 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use pubsink_core::failure::{Class, Failure};
+#[cfg(not(feature = "test-util"))]
+pub(crate) use pubsink_core::publish::Publisher as Machine;
 use pubsink_core::publish::{
-    Admission, Gauges, Input, Output, PublishRequest, Publisher as Machine, RequestId, Step,
-    WaitReason,
+    Admission, Gauges, Input, Output, PublishRequest, RequestId, Step, WaitReason,
 };
 use pubsink_core::reason::{Reason, TransportKind};
+#[cfg(feature = "test-util")]
+pub(crate) use pubsink_core::testing::trace::Tapped as Machine;
 use pubsink_core::token::Token;
 
 use crate::slots::{Done, SlotId, Slots};

@@ -21,6 +21,7 @@ mod storms;
 mod timeouts;
 mod token_refused;
 mod token_service;
+mod traces;
 mod transports;
 mod validation;
 
@@ -50,6 +51,7 @@ pub(crate) fn all_cases() -> impl Iterator<Item = &'static Case> {
         connections::CASES,
         storms::CASES,
         timeouts::CASES,
+        traces::CASES,
         transports::CASES,
         http2::CASES,
         flushing::CASES,

@@ -26,6 +26,9 @@ pub(crate) trait Started {
     fn block_on(&self, future: BoxFuture<'_, ()>);
 }
 
+/// Takes the lines of a trace.
+pub(crate) type Sink = Box<dyn FnMut(&str) + Send>;
+
 /// What a case asks its runtime for.
 pub(crate) trait Host: Send + Sync {
     fn spawn(&self, task: BoxFuture<'static, ()>);
@@ -36,6 +39,8 @@ pub(crate) trait Host: Send + Sync {
     fn publisher(&self, spec: Spec) -> Publisher;
     /// A publisher whose driver is the caller's to run.
     fn connect(&self, spec: Spec) -> (Publisher, Driver);
+    /// The same, which gives each line of its trace to `sink`.
+    fn connect_recorded(&self, spec: Spec, sink: Sink) -> (Publisher, Driver);
 }
 
 /// Which client a publisher sends with.

@@ -12,7 +12,7 @@ use pubsink_smol::{HttpClient, Smol};
 use smol::Executor;
 
 use crate::harness::any::AnyTransport;
-use crate::harness::host::{Client, Flavor, Host, Spec, Started, sleep};
+use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, sleep};
 
 pub(super) fn start(flavor: Flavor, thread_name: &str) -> Box<dyn Started> {
     let executor = Arc::new(Executor::new());
@@ -104,5 +104,11 @@ impl Host for SmolHost {
         let transport = self.transport(&spec.client);
         let runtime = self.0.clone();
         pubsink_runtime::connect(spec.options, runtime, transport, spec.tokens, 1)
+    }
+
+    fn connect_recorded(&self, spec: Spec, sink: Sink) -> (Publisher, Driver) {
+        let transport = self.transport(&spec.client);
+        let runtime = self.0.clone();
+        pubsink_runtime::connect_recorded(spec.options, runtime, transport, spec.tokens, 1, sink)
     }
 }

@@ -10,7 +10,7 @@ use pubsink_tokio::{HttpClient, Tokio};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::harness::any::AnyTransport;
-use crate::harness::host::{Client, Flavor, Host, Spec, Started, sleep};
+use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, sleep};
 
 pub(super) fn start(flavor: Flavor, thread_name: &str) -> Box<dyn Started> {
     let mut builder = match flavor {
@@ -91,5 +91,11 @@ impl Host for TokioHost {
         let transport = self.transport(&spec.client);
         let runtime = Tokio::new(self.0.clone());
         pubsink_runtime::connect(spec.options, runtime, transport, spec.tokens, 1)
+    }
+
+    fn connect_recorded(&self, spec: Spec, sink: Sink) -> (Publisher, Driver) {
+        let transport = self.transport(&spec.client);
+        let runtime = Tokio::new(self.0.clone());
+        pubsink_runtime::connect_recorded(spec.options, runtime, transport, spec.tokens, 1, sink)
     }
 }
