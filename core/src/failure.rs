@@ -27,7 +27,9 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    pub(crate) fn new(message_id: MessageId, diagnostics: Diagnostics) -> Self {
+    /// A delivery, as a sink of one's own reports it.
+    #[must_use]
+    pub fn new(message_id: MessageId, diagnostics: Diagnostics) -> Self {
         Self {
             message_id,
             diagnostics,

@@ -53,6 +53,8 @@
 //! [`handle`]: publish::Publisher::handle
 //! [`poll`]: publish::Publisher::poll
 
+pub use {bytes, http};
+
 pub mod attributes;
 pub mod claim;
 pub mod delivery;

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The generator that pauses are drawn from; seed it for the same ones in every run.
+pub use fastrand::Rng;
+
 use crate::failure::{Class, Failure};
 use crate::wire::RETRY_AFTER_MAX;
 
@@ -13,7 +16,7 @@ const THROTTLE_MAX_MS: u64 = 30_000;
 /// The pause of a delivery throttled on its `attempt`-th attempt (from 1): full jitter, uniform
 /// over `1..=min(30_000, 500 * 2^(attempt-1))` ms, so that throttled messages do not come back in
 /// the same instant.
-pub fn throttle_draw(rng: &mut fastrand::Rng, attempt: u32) -> Duration {
+pub fn throttle_draw(rng: &mut Rng, attempt: u32) -> Duration {
     let ceiling = doubled(THROTTLE_BASE_MS, attempt, THROTTLE_MAX_MS);
     Duration::from_millis(rng.u64(1..=ceiling))
 }
@@ -66,7 +69,7 @@ impl RetryPolicy {
         failure: &Failure,
         attempt: u32,
         elapsed: Duration,
-        rng: &mut fastrand::Rng,
+        rng: &mut Rng,
     ) -> NextStep {
         let asked = match failure.class {
             Class::Permanent | Class::Config => return NextStep::GiveUp,
@@ -79,7 +82,7 @@ impl RetryPolicy {
         NextStep::RetryAfter(asked.max(self.backoff(attempt, rng)))
     }
 
-    fn backoff(&self, attempt: u32, rng: &mut fastrand::Rng) -> Duration {
+    fn backoff(&self, attempt: u32, rng: &mut Rng) -> Duration {
         let base = u64::try_from(self.base.as_micros()).unwrap_or(u64::MAX);
         let max = u64::try_from(self.max.as_micros()).unwrap_or(u64::MAX);
         let whole = doubled(base, attempt, max);
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_throttle_draw_stays_in_its_window_at_any_attempt() {
-        let mut rng = fastrand::Rng::with_seed(1);
+        let mut rng = Rng::with_seed(1);
         for (attempt, ceiling) in [
             (0, 500),
             (1, 500),
@@ -135,7 +138,7 @@ mod tests {
     #[test]
     fn backoff_doubles_up_to_its_limit_with_jitter_down_to_half() {
         let policy = RetryPolicy::default();
-        let mut rng = fastrand::Rng::with_seed(2);
+        let mut rng = Rng::with_seed(2);
         for (attempt, whole) in [
             (1, 100),
             (2, 200),
@@ -160,7 +163,7 @@ mod tests {
     #[test]
     fn it_gives_up_on_what_cannot_pass_and_at_its_ends() {
         let policy = RetryPolicy::default();
-        let mut rng = fastrand::Rng::with_seed(3);
+        let mut rng = Rng::with_seed(3);
         let mut step =
             |class, attempt, elapsed| policy.next_step(&failure(class), attempt, elapsed, &mut rng);
         assert_eq!(step(Class::Permanent, 1, MS(0)), NextStep::GiveUp);
@@ -173,7 +176,7 @@ mod tests {
     #[test]
     fn a_pause_the_service_asked_for_is_the_least_and_an_hour_the_most() {
         let policy = RetryPolicy::default();
-        let mut rng = fastrand::Rng::with_seed(4);
+        let mut rng = Rng::with_seed(4);
         let mut pause = |asked, attempt| {
             policy.next_step(&failure(Class::RetryAfter(asked)), attempt, MS(0), &mut rng)
         };

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use crate::text::Text;
 use crate::token::Token;
 
-/// The least time between two fetches: a token service in trouble, or one that hands out tokens
-/// that are refused, is asked once a second and no more.
+/// The least time between two fetches, so that a token service in trouble is asked once a second.
+/// One fetch more is made for a token that is refused as soon as it was fetched.
 pub const FETCH_PAUSE: Duration = Duration::from_secs(1);
 
 /// A token is fetched anew this long before its end (or half its life, if that is shorter).
@@ -27,6 +27,8 @@ pub struct FetchedToken {
 pub struct TokenCache {
     cached: Option<Cached>,
     last_fetch: Option<Instant>,
+    /// When one was fetched last because the one before was refused.
+    last_refused: Option<Instant>,
     last_error: Option<Text>,
 }
 
@@ -35,6 +37,12 @@ struct Cached {
     token: Token,
     refresh_at: Option<Instant>,
     ends_at: Option<Instant>,
+}
+
+impl Cached {
+    fn lasts(&self, now: Instant) -> bool {
+        self.ends_at.is_none_or(|end| now < end)
+    }
 }
 
 /// What to do for a token.
@@ -57,20 +65,26 @@ impl TokenCache {
 
     /// A token is wanted; `refused` is one that was refused, if any.
     pub fn want(&mut self, now: Instant, refused: Option<&Token>) -> TokenStep {
-        let paused = self.last_fetch.is_some_and(|last| now < last + FETCH_PAUSE);
-        if let Some(cached) = &self.cached {
-            let refused = Some(&cached.token) == refused;
-            let fresh = cached.refresh_at.is_none_or(|at| now < at) && !refused;
-            // A refused token that is a moment old is given again: it is what the source has.
-            if fresh || paused {
+        let lately = |at: Option<Instant>| at.is_some_and(|at| now < at + FETCH_PAUSE);
+        let paused = lately(self.last_fetch);
+        let mut is_refused = false;
+        if let Some(cached) = self.cached.as_ref().filter(|cached| cached.lasts(now)) {
+            is_refused = Some(&cached.token) == refused;
+            let fresh = cached.refresh_at.is_none_or(|at| now < at);
+            // The source was asked for another a moment ago, and has no other than this.
+            let only = self.last_error.is_none() && lately(self.last_refused);
+            if paused && is_refused && only || !is_refused && (fresh || paused) {
                 return TokenStep::Use(cached.token.clone());
             }
-            if refused {
-                self.cached = None;
-            }
         }
-        if let (true, Some(error)) = (paused, &self.last_error) {
-            return TokenStep::Failed(error.clone());
+        let refused_at_once = is_refused && self.last_error.is_none();
+        if paused && !refused_at_once {
+            let ended = || Text::new("the last token is over, and was fetched a moment ago");
+            return TokenStep::Failed(self.last_error.clone().unwrap_or_else(ended));
+        }
+        if is_refused {
+            self.cached = None;
+            self.last_refused = Some(now);
         }
         // Counted from its start, so that a fetch that is cut off counts too.
         self.last_fetch = Some(now);
@@ -103,8 +117,7 @@ impl TokenCache {
             }
             Err(error) => {
                 self.last_error = Some(error.clone());
-                self.cached
-                    .take_if(|cached| cached.ends_at.is_none_or(|end| end <= now));
+                self.cached.take_if(|cached| !cached.lasts(now));
                 self.cached
                     .as_ref()
                     .map(|cached| cached.token.clone())
@@ -208,5 +221,66 @@ mod tests {
             cache.fetched(start + S(3_600), Err("down".into())),
             Err("down".into())
         );
+    }
+
+    #[test]
+    fn a_token_that_is_over_is_never_used_while_the_service_is_down() {
+        let start = origin();
+        let mut cache = TokenCache::new();
+        cache.want(start, None);
+        let _ = cache.fetched(start, fetched("a", Some(3_600)));
+        let late = start + Duration::from_millis(3_599_500);
+        assert_eq!(cache.want(late, None), TokenStep::Fetch);
+        assert_eq!(cache.fetched(late, Err("down".into())), Ok(token("a")));
+        let over = start + Duration::from_millis(3_600_400);
+        let down = TokenStep::Failed("down".into());
+        assert_eq!(cache.want(over, None), down);
+        assert_eq!(cache.want(over, Some(&token("a"))), down);
+    }
+
+    #[test]
+    fn a_token_that_is_refused_while_the_service_is_down_is_not_given_again() {
+        let start = origin();
+        let mut cache = TokenCache::new();
+        cache.want(start, None);
+        let _ = cache.fetched(start, fetched("a", Some(3_600)));
+        assert_eq!(cache.want(start + S(3_400), None), TokenStep::Fetch);
+        let _ = cache.fetched(start + S(3_400), Err("down".into()));
+        let refused = cache.want(start + S(3_400), Some(&token("a")));
+        assert_eq!(refused, TokenStep::Failed("down".into()));
+    }
+
+    #[test]
+    fn a_token_that_is_refused_as_soon_as_it_was_fetched_is_fetched_once_more() {
+        let start = origin();
+        let mut cache = TokenCache::new();
+        cache.want(start, None);
+        let _ = cache.fetched(start, fetched("stale", None));
+        let refused = token("stale");
+        assert_eq!(cache.want(start, Some(&refused)), TokenStep::Fetch);
+        let _ = cache.fetched(start, fetched("b", None));
+        assert_eq!(
+            cache.want(start, Some(&refused)),
+            TokenStep::Use(token("b"))
+        );
+        // But not again and again.
+        assert_eq!(
+            cache.want(start, Some(&token("b"))),
+            TokenStep::Use(token("b"))
+        );
+        assert_eq!(
+            cache.want(start + S(1), Some(&token("b"))),
+            TokenStep::Fetch
+        );
+    }
+
+    #[test]
+    fn a_token_that_is_over_at_once_is_fetched_once_a_second() {
+        let start = origin();
+        let mut cache = TokenCache::new();
+        cache.want(start, None);
+        assert_eq!(cache.fetched(start, fetched("a", Some(0))), Ok(token("a")));
+        assert!(matches!(cache.want(start, None), TokenStep::Failed(_)));
+        assert_eq!(cache.want(start + S(1), None), TokenStep::Fetch);
     }
 }

@@ -88,9 +88,8 @@ impl Publisher {
     /// `limit` what is left fails as transient.
     pub fn shutdown(&self, limit: Duration) -> Flush {
         let now = self.now();
-        let flush = self.flush();
-        self.0.shared.close(now, now.checked_add(limit));
-        flush
+        let shared = &self.0.shared;
+        Flush::new(shared, shared.shut_down(now, now.checked_add(limit)))
     }
 
     /// What it holds.
@@ -118,7 +117,7 @@ impl Publisher {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.shared.close((self.now)(), None);
+        self.shared.close((self.now)());
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the handles, the driver and its tasks share: the machine, behind one lock.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -70,121 +71,158 @@ impl Shared {
 
     /// Admits a message, or refuses it at once.
     pub(crate) fn admit(&self, now: Instant, admission: Admission) -> Result<SlotId, Failure> {
-        let mut state = self.lock();
-        if state.ended {
-            return Err(driver_ended());
-        }
-        let slot = state.slots.open();
-        if let Err((slot, failure)) = state.machine.try_admit(now, slot, admission) {
-            state.slots.close(slot);
-            return Err(failure);
-        }
-        state.notify();
-        Ok(slot)
+        self.with(|state, after| {
+            if state.ended {
+                return Err(driver_ended());
+            }
+            let slot = state.slots.open();
+            if let Err((slot, failure)) = state.machine.try_admit(now, slot, admission) {
+                state.slots.close(slot);
+                return Err(failure);
+            }
+            state.notify(after);
+            Ok(slot)
+        })
     }
 
     /// Opens a slot that is filled once everything admitted so far is settled; none is needed
     /// when the driver has ended.
     pub(crate) fn flush(&self, now: Instant) -> Option<SlotId> {
-        let mut state = self.lock();
-        if state.ended {
-            return None;
-        }
-        let slot = state.slots.open();
-        state.input(now, Input::Flush { tag: slot });
-        Some(slot)
+        self.with(|state, after| state.flush(now, after))
     }
 
-    pub(crate) fn close(&self, now: Instant, deadline: Option<Instant>) {
-        self.lock().input(now, Input::Close { deadline });
+    /// A flush of everything there will ever be: nothing is taken after it.
+    pub(crate) fn shut_down(&self, now: Instant, deadline: Option<Instant>) -> Option<SlotId> {
+        self.with(|state, after| {
+            let slot = state.flush(now, after);
+            state.input(now, Input::Close { deadline }, after);
+            slot
+        })
+    }
+
+    pub(crate) fn close(&self, now: Instant) {
+        let close = Input::Close { deadline: None };
+        self.with(|state, after| state.input(now, close, after));
     }
 
     pub(crate) fn poll_slot(&self, slot: SlotId, cx: &mut Context<'_>) -> Poll<Done> {
-        self.lock().slots.poll(slot, cx)
+        self.with(|state, after| state.slots.poll(slot, cx, &mut after.drop))
     }
 
     pub(crate) fn abandon(&self, slot: SlotId) {
-        self.lock().slots.abandon(slot);
+        self.with(|state, after| after.drop.extend(state.slots.abandon(slot)));
     }
 
     pub(crate) fn gauges(&self) -> (Gauges, bool) {
-        let state = self.lock();
-        (state.machine.gauges(), !state.ended)
+        self.with(|state, _| (state.machine.gauges(), !state.ended))
     }
 
     /// A task of request `id` ended with `input`.
     pub(crate) fn answer(&self, now: Instant, id: RequestId, input: Input<SlotId>) {
-        let mut state = self.lock();
-        state.answered.push(id);
-        state.input(now, input);
+        self.with(|state, after| {
+            state.answered.push(id);
+            state.input(now, input, after);
+        });
     }
 
     /// Resolves once something happened since the last turn.
     pub(crate) fn poll_notified(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.lock();
-        if std::mem::take(&mut state.notified) {
-            return Poll::Ready(());
-        }
-        state.driver = Some(cx.waker().clone());
-        Poll::Pending
+        self.with(|state, after| {
+            if std::mem::take(&mut state.notified) {
+                return Poll::Ready(());
+            }
+            after.drop.extend(state.driver.replace(cx.waker().clone()));
+            Poll::Pending
+        })
     }
 
     /// Polls the machine until it waits, and hands out what it settled.
     pub(crate) fn turn(&self, now: Instant) -> Turn {
-        let mut wakers = Vec::new();
-        let mut state = self.lock();
-        let turn = state.turn(now, &mut wakers);
-        drop(state);
-        wakers.into_iter().for_each(Waker::wake);
-        turn
+        self.with(|state, after| state.turn(now, after))
     }
 
     /// The driver ends. Whatever is still held is settled, as well as is known.
     pub(crate) fn end(&self, now: Instant) {
-        let mut wakers = Vec::new();
-        let mut state = self.lock();
-        state.ended = true;
-        let unsettled = state.machine.gauges().messages;
-        state.input(
-            now,
-            Input::Close {
+        let unsettled = self.with(|state, after| {
+            state.ended = true;
+            let unsettled = state.machine.gauges().messages;
+            let close = Input::Close {
                 deadline: Some(now),
-            },
-        );
-        state.turn(now, &mut wakers);
-        drop(state);
+            };
+            state.input(now, close, after);
+            state.turn(now, after);
+            after.drop.extend(state.driver.take());
+            unsettled
+        });
         if unsettled > 0 {
             tracing::warn!(
                 unsettled,
                 "the publisher's driver ended before all messages were settled"
             );
         }
-        wakers.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// Does something under the lock, and what may run foreign code after it: wakers and log
+    /// subscribers are the user's, and may call back.
+    fn with<T>(&self, work: impl FnOnce(&mut State, &mut After) -> T) -> T {
+        let mut after = After::default();
         // The machine does not panic; if it did, its callers still want their outcomes.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = work(&mut state, &mut after);
+        drop(state);
+        after.run();
+        done
+    }
+}
+
+/// What is left to do once the lock is given back.
+#[derive(Default)]
+struct After {
+    wake: Vec<Waker>,
+    /// Dropping one can drop a whole task.
+    drop: Vec<Waker>,
+    fault: Option<String>,
+}
+
+impl After {
+    fn run(self) {
+        for waker in self.wake {
+            // One that panics must not keep the others from hearing.
+            let woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            if woken.is_err() {
+                tracing::error!("a waker panicked");
+            }
+        }
+        if let Some(fault) = self.fault {
+            tracing::error!(%fault, "a fault of the driver");
+        }
     }
 }
 
 impl State {
-    fn input(&mut self, now: Instant, input: Input<SlotId>) {
-        if let Err(misuse) = self.machine.handle(now, input) {
-            tracing::error!(%misuse, "a fault of the driver");
+    fn flush(&mut self, now: Instant, after: &mut After) -> Option<SlotId> {
+        if self.ended {
+            return None;
         }
-        self.notify();
+        let slot = self.slots.open();
+        self.input(now, Input::Flush { tag: slot }, after);
+        Some(slot)
+    }
+
+    fn input(&mut self, now: Instant, input: Input<SlotId>, after: &mut After) {
+        if let Err(misuse) = self.machine.handle(now, input) {
+            after.fault = Some(misuse.to_string());
+        }
+        self.notify(after);
     }
 
     /// Wakes the driver, once for all that happens before it looks.
-    fn notify(&mut self) {
+    fn notify(&mut self, after: &mut After) {
         self.notified = true;
-        if let Some(driver) = self.driver.take() {
-            driver.wake();
-        }
+        after.wake.extend(self.driver.take());
     }
 
-    fn turn(&mut self, now: Instant, wakers: &mut Vec<Waker>) -> Turn {
+    fn turn(&mut self, now: Instant, after: &mut After) -> Turn {
         self.notified = false;
         let answered = std::mem::take(&mut self.answered);
         let mut actions = Vec::new();
@@ -207,10 +245,14 @@ impl State {
                 Output::Send(request) => actions.push(Action::Send(request)),
                 Output::Cancel(request) => actions.push(Action::Cancel(request)),
                 Output::Settled { tag, outcome } => {
-                    wakers.extend(self.slots.fill(tag, Done::Settled(outcome)));
+                    after
+                        .wake
+                        .extend(self.slots.fill(tag, Done::Settled(outcome)));
                 }
-                Output::Flushed { tag } => wakers.extend(self.slots.fill(tag, Done::Flushed)),
-                other => tracing::error!(?other, "an output this driver does not know"),
+                Output::Flushed { tag } => {
+                    after.wake.extend(self.slots.fill(tag, Done::Flushed));
+                }
+                other => after.fault = Some(format!("an output it does not know: {other:?}")),
             }
         }
     }

@@ -60,13 +60,20 @@ impl Slots {
         }
     }
 
-    /// Takes the outcome, or keeps `cx` to be woken.
-    pub(crate) fn poll(&mut self, id: SlotId, cx: &mut Context<'_>) -> Poll<Done> {
+    /// Takes the outcome, or keeps `cx` to be woken. A waker it replaces goes to `replaced`.
+    pub(crate) fn poll(
+        &mut self,
+        id: SlotId,
+        cx: &mut Context<'_>,
+        replaced: &mut Vec<Waker>,
+    ) -> Poll<Done> {
         let slot = &mut self.slots[id.0];
         if let Slot::Waiting(waker) = slot {
-            match waker {
-                Some(waker) => waker.clone_from(cx.waker()),
-                None => *waker = Some(cx.waker().clone()),
+            if !waker
+                .as_ref()
+                .is_some_and(|waker| waker.will_wake(cx.waker()))
+            {
+                replaced.extend(waker.replace(cx.waker().clone()));
             }
             return Poll::Pending;
         }
@@ -79,13 +86,20 @@ impl Slots {
         }
     }
 
-    /// Nobody waits any more. A message goes on its way all the same.
-    pub(crate) fn abandon(&mut self, id: SlotId) {
-        match self.slots[id.0] {
-            Slot::Waiting(_) => self.slots[id.0] = Slot::Abandoned,
+    /// Nobody waits any more; gives back whom it would have woken. A message goes on its way all
+    /// the same.
+    pub(crate) fn abandon(&mut self, id: SlotId) -> Option<Waker> {
+        let slot = &mut self.slots[id.0];
+        match slot {
+            Slot::Waiting(waker) => {
+                let waker = waker.take();
+                *slot = Slot::Abandoned;
+                return waker;
+            }
             Slot::Done(_) => self.close(id),
             Slot::Free | Slot::Abandoned => {}
         }
+        None
     }
 
     /// Frees a slot that nobody waits in.
@@ -103,7 +117,7 @@ mod tests {
     use super::*;
 
     fn poll(slots: &mut Slots, id: SlotId) -> Poll<Done> {
-        slots.poll(id, &mut Context::from_waker(Waker::noop()))
+        slots.poll(id, &mut Context::from_waker(Waker::noop()), &mut Vec::new())
     }
 
     #[test]

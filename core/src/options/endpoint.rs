@@ -14,29 +14,40 @@ pub const DEFAULT_ENDPOINT: &str = "https://pubsub.googleapis.com";
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// Checks `url`: http or https, a host, no userinfo, query or fragment. A trailing `/` is
-    /// trimmed, a path prefix kept.
+    /// Checks `url`: http or https, a host, a port of 1 to 65535 if any, no userinfo, query,
+    /// fragment or dot segments. A trailing `/` is trimmed, a path prefix kept.
     ///
     /// # Errors
     ///
-    /// [`OptionError`] with the rule; a URL that carries userinfo is not repeated in it.
+    /// [`OptionError`] with the rule; a URL that may carry userinfo is not repeated in it.
     pub fn new(url: &str) -> Result<Self, OptionError> {
-        if url.split_once("://").is_some_and(|(_, rest)| {
-            rest.split(['/', '?', '#'])
-                .next()
-                .is_some_and(|authority| authority.contains('@'))
-        }) {
+        // Wherever it stands: a URL mistyped by a character still has its password in it.
+        if url.contains('@') {
             let rule = "a URL without user or password; use a token provider";
-            return Err(OptionError::new("endpoint", "(a URL with userinfo)", rule));
+            return Err(OptionError::new("endpoint", "(a URL with an @)", rule));
         }
-        let rule = "an http or https URL with a host and without query or fragment";
-        let refuse = || OptionError::new("endpoint", url, rule);
+        let refuse = |rule| OptionError::new("endpoint", url, rule);
+        let no_url = || refuse("an http or https URL with a host and without query or fragment");
         let trimmed = url.trim_end_matches('/');
-        let uri: Uri = trimmed.parse().map_err(|_| refuse())?;
+        let uri: Uri = trimmed.parse().map_err(|_| no_url())?;
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
         let scheme_ok = matches!(uri.scheme_str(), Some("http" | "https"));
         let host_ok = uri.host().is_some_and(|host| !host.is_empty());
         if !scheme_ok || !host_ok || uri.query().is_some() || url.contains('#') {
-            return Err(refuse());
+            return Err(no_url());
+        }
+        // A port that is none would be left out, and another server asked.
+        let host = uri.host().unwrap_or_default();
+        let port = authority.strip_prefix(host).unwrap_or_default();
+        if !port.is_empty() && uri.port_u16().is_none_or(|port| port == 0) {
+            return Err(refuse("a URL with a port of 1 to 65535, or without one"));
+        }
+        if uri
+            .path()
+            .split('/')
+            .any(|segment| matches!(segment, "." | ".."))
+        {
+            return Err(refuse("a URL without '.' or '..' in its path"));
         }
         Ok(Self(trimmed.to_owned()))
     }
@@ -99,7 +110,44 @@ mod tests {
         ] {
             assert!(Endpoint::new(bad).is_err(), "{bad}");
         }
-        let error = Endpoint::new("https://user:hunter2@example.com").unwrap_err();
-        assert!(!format!("{error} {error:?}").contains("hunter2"));
+        for secret in [
+            "https://user:hunter2@example.com",
+            "user:hunter2@example.com",
+            "https:/user:hunter2@example.com",
+            "https//user:hunter2@example.com",
+        ] {
+            let error = Endpoint::new(secret).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"));
+            let error = Endpoint::emulator(secret).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn a_port_that_is_none_is_refused_not_left_out() {
+        for bad in [
+            "http://127.0.0.1:99999",
+            "http://127.0.0.1:80850",
+            "http://127.0.0.1:0",
+            "http://127.0.0.1:",
+            "http://[::1]:65536",
+        ] {
+            let error = Endpoint::new(bad).unwrap_err().to_string();
+            assert!(error.contains("port of 1 to 65535"), "{error}");
+        }
+        for good in [
+            "http://127.0.0.1:65535",
+            "http://[::1]:1",
+            "http://h:8085/x",
+        ] {
+            assert!(Endpoint::new(good).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_clients_would_read_differently_is_refused() {
+        for bad in ["http://h/x/..", "http://h/./x"] {
+            assert!(Endpoint::new(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -14,6 +14,7 @@ pub use endpoint::{DEFAULT_ENDPOINT, Endpoint};
 pub use names::{ProjectId, TopicId};
 
 use crate::envelope::Envelope;
+use crate::limits::ORDERING_KEY_MAX_BYTES;
 
 /// A topic publisher's options. Built by [`PublisherOptions::builder`]; every value is in range.
 #[derive(Debug, Clone)]
@@ -239,7 +240,15 @@ impl Settings {
         check("batch_queue_bytes", self.batch_queue_bytes, any.clone())?;
         check("batch_queue_tenant", self.batch_queue_tenant, any.clone())?;
         check("batch_max_inflight", self.batch_max_inflight, any.clone())?;
-        check("sink_concurrency", self.sink_concurrency, any)
+        check("sink_concurrency", self.sink_concurrency, any)?;
+        match &self.ordering_key {
+            OrderingKey::Fixed(key) if key.len() > ORDERING_KEY_MAX_BYTES => {
+                let value = format!("{} bytes long", key.len());
+                let range = format!("at most {ORDERING_KEY_MAX_BYTES} bytes long");
+                Err(OptionError::new("ordering_key", &value, &range))
+            }
+            OrderingKey::Fixed(_) | OrderingKey::None | OrderingKey::FromEnvelope(_) => Ok(()),
+        }
     }
 }
 

@@ -24,7 +24,8 @@ const TOPIC_LENGTH: std::ops::RangeInclusive<usize> = 3..=255;
 pub struct ProjectId(String);
 
 impl ProjectId {
-    /// Checks `id`: 1 to 128 of letters, digits, `-`, `.`, `_` and `:`. Emulators take ids that
+    /// Checks `id`: 1 to 128 of letters, digits, `-`, `.`, `_` and `:`, a letter or digit first.
+    /// Emulators take ids that
     /// Google's own services would not, so the rule is wider than theirs.
     ///
     /// # Errors
@@ -32,11 +33,12 @@ impl ProjectId {
     /// [`OptionError`] naming the id and the rule.
     pub fn new(id: &str) -> Result<Self, OptionError> {
         let charset = |b: u8| b.is_ascii_alphanumeric() || b"-._:".contains(&b);
-        if id.is_empty() || id.len() > PROJECT_MAX || !id.bytes().all(charset) {
+        let named = id.starts_with(|first: char| first.is_ascii_alphanumeric());
+        if !named || id.len() > PROJECT_MAX || !id.bytes().all(charset) {
             return Err(OptionError::new(
                 "project",
                 id,
-                "1 to 128 letters, digits, '-', '.', '_' or ':'",
+                "1 to 128 letters, digits, '-', '.', '_' or ':', a letter or digit first",
             ));
         }
         Ok(Self(id.to_owned()))
@@ -135,7 +137,7 @@ mod tests {
         for good in ["p", "my-project", "example.com:my-project"] {
             assert!(ProjectId::new(good).is_ok(), "{good}");
         }
-        for bad in ["", "a/b", "a b", "projects/p"] {
+        for bad in ["", ".", "..", "-p", "a/b", "a b", "projects/p"] {
             assert!(ProjectId::new(bad).is_err(), "{bad}");
         }
     }

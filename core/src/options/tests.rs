@@ -138,3 +138,14 @@ fn an_error_reads_well() {
     let words = "option batch_max_entries is \"5000\"; it must be 1 to 1000";
     assert_eq!(error.to_string(), words);
 }
+
+#[test]
+fn a_fixed_ordering_key_is_checked_before_any_hook_fails_for_it() {
+    assert!(builder().ordering_key(&"k".repeat(1_024)).build().is_ok());
+    let error = builder()
+        .ordering_key(&"k".repeat(1_025))
+        .build()
+        .unwrap_err();
+    let words = "option ordering_key is \"1025 bytes long\"; it must be at most 1024 bytes long";
+    assert_eq!(error.to_string(), words);
+}

@@ -182,11 +182,18 @@ impl Admission {
             Content::Plain(data) => data.len(),
             Content::Hook(hook) => hook.encoded_len(),
         };
-        check_rules(data, &self.attributes, &self.ordering_key)
-            .map_err(|problem| permanent(Reason::InvalidMessage(problem)))?;
         self.sizes = measure(data, &self.attributes, &self.ordering_key);
-        check_sizes(&self.sizes, options).map_err(permanent)?;
-        Ok(self)
+        let checked = check_rules(data, &self.attributes, &self.ordering_key)
+            .map_err(Reason::InvalidMessage)
+            .and_then(|()| check_sizes(&self.sizes, options));
+        match checked {
+            Ok(()) => Ok(self),
+            Err(reason) => {
+                let mut failure = permanent(reason);
+                failure.diagnostics = self.diagnostics;
+                Err(failure)
+            }
+        }
     }
 }
 

@@ -14,10 +14,10 @@ pub struct ErrorDocument {
     pub status: String,
     /// `message`, empty where it is missing.
     pub message: String,
-    /// The `reason` of an ErrorInfo among the details.
-    pub info_reason: Option<String>,
-    /// The first `reason` of the legacy `errors` list.
-    pub legacy_reason: Option<String>,
+    /// The `reason` of each ErrorInfo among the details.
+    pub info_reasons: Vec<String>,
+    /// Each `reason` of the legacy `errors` list.
+    pub legacy_reasons: Vec<String>,
     /// The `retryDelay` of a RetryInfo among the details.
     pub retry_delay: Option<Duration>,
 }
@@ -48,8 +48,12 @@ impl ErrorDocument {
         Some(Self {
             status: status.unwrap_or_default(),
             message: text(error, "message").unwrap_or_default(),
-            info_reason: of_type("google.rpc.ErrorInfo").find_map(|info| text(info, "reason")),
-            legacy_reason: list(error, "errors").find_map(|item| text(item, "reason")),
+            info_reasons: of_type("google.rpc.ErrorInfo")
+                .filter_map(|info| text(info, "reason"))
+                .collect(),
+            legacy_reasons: list(error, "errors")
+                .filter_map(|item| text(item, "reason"))
+                .collect(),
             retry_delay: of_type("google.rpc.RetryInfo").find_map(|info| {
                 let delay = info.get("retryDelay").and_then(Value::as_str)?;
                 parse_retry_delay(delay)
@@ -60,9 +64,8 @@ impl ErrorDocument {
     /// The reason to show: ErrorInfo's, or else the legacy one.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
-        self.info_reason
-            .as_deref()
-            .or(self.legacy_reason.as_deref())
+        let mut reasons = self.info_reasons.iter().chain(&self.legacy_reasons);
+        reasons.next().map(String::as_str)
     }
 }
 
@@ -115,8 +118,8 @@ mod tests {
             {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"R"}],
             "errors":["x",{"reason":"legacy"}]}}"#;
         let document = ErrorDocument::parse(body).unwrap();
-        assert_eq!(document.info_reason.as_deref(), Some("R"));
-        assert_eq!(document.legacy_reason.as_deref(), Some("legacy"));
+        assert_eq!(document.info_reasons, ["R"]);
+        assert_eq!(document.legacy_reasons, ["legacy"]);
         assert_eq!(document.reason(), Some("R"));
     }
 }

@@ -116,9 +116,12 @@ fn read_document(
         error_reason: document.reason().map(|reason| show(reason.as_bytes())),
     };
     let rate_limited = http == 403
-        && (document.info_reason.as_deref() == Some(RATE_LIMIT_INFO)
-            || (document.legacy_reason.as_deref())
-                .is_some_and(|reason| RATE_LIMIT_LEGACY.contains(&reason)));
+        && (document
+            .info_reasons
+            .iter()
+            .any(|reason| reason == RATE_LIMIT_INFO)
+            || (document.legacy_reasons.iter())
+                .any(|reason| RATE_LIMIT_LEGACY.contains(&reason.as_str())));
     let throttled = |reason| Verdict::Throttled {
         reason,
         at_least: header.max(document.retry_delay),
@@ -184,8 +187,13 @@ fn read_ids(reply: &Reply, expected: usize, show: impl Fn(&[u8]) -> Text) -> Ver
     let is_object = reply.body.trim_ascii_start().starts_with(b"{");
     match serde_json::from_slice::<PublishReply<'_>>(&reply.body) {
         Ok(parsed) if is_object && parsed.message_ids.len() == expected => {
+            let padded = 1_024 + 64 * expected;
             let ids = parsed.message_ids.into_iter().filter_map(|Id(id)| {
                 MessageId::from_utf8(match id {
+                    // A slice keeps the whole reply, so of a padded one the id is copied.
+                    Cow::Borrowed(id) if reply.body.len() > padded => {
+                        Bytes::copy_from_slice(id.as_bytes())
+                    }
                     Cow::Borrowed(id) => reply.body.slice_ref(id.as_bytes()),
                     Cow::Owned(id) => Bytes::from(id),
                 })

@@ -11,8 +11,9 @@ use pubsink_runtime::seam::TransportError;
 /// An error instead of a reply. `begun`: whether something may have been sent.
 pub(super) fn send_error(error: &Error, begun: bool) -> TransportError {
     let kind = match error.kind() {
-        ErrorKind::InvalidRequest => TransportKind::Other,
+        // Nothing was sent, whatever the reason.
         _ if !begun => TransportKind::Connect,
+        ErrorKind::InvalidRequest => TransportKind::Other,
         ErrorKind::Timeout => TransportKind::Timeout,
         // Whatever else: the reply cannot be read, or a second connection failed that curl opened
         // to send the request again.
