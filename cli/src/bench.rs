@@ -25,6 +25,8 @@ const UNCONFIRMED_MAX: usize = 10_000;
 const UNCONFIRMED_MAX_BYTES: usize = 64 * 1024 * 1024;
 /// How many different bodies there are: enough that nothing can be cached by accident.
 const BODIES: usize = 256;
+/// How many bytes they take in all, but that each has its size: larger ones overlap.
+const BODIES_MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Publish many messages and measure it.
 ///
@@ -69,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     let options = build(options)?;
     let size = usize::try_from(arguments.size).unwrap_or(usize::MAX);
     let work = Measuring {
-        source: Source::new(arguments.payload, size),
+        source: Source::new(arguments.payload, size, arguments.messages),
         messages: arguments.messages,
     };
     let tokens = None::<Token>;
@@ -149,12 +151,10 @@ struct Source {
 }
 
 impl Source {
-    fn new(payload: Payload, size: usize) -> Self {
-        let mut rng = fastrand::Rng::with_seed(1);
-        let body = |_| std::iter::repeat_with(|| rng.u8(..)).take(size).collect();
+    fn new(payload: Payload, size: usize, messages: u64) -> Self {
         Self {
             payload,
-            bodies: (0..BODIES).map(body).collect(),
+            bodies: bodies(size, messages),
             // 140 bytes of names and values, shaped like a hook's.
             attributes: [
                 ("ankusa_id", "019ad465-4e4c-7650-a69e-0d37f2a74de4"),
@@ -170,8 +170,8 @@ impl Source {
     }
 
     fn body(&self, number: u64) -> Bytes {
-        let index = usize::try_from(number % BODIES as u64).unwrap_or_default();
-        self.bodies[index].clone()
+        let index = number % self.bodies.len() as u64;
+        self.bodies[usize::try_from(index).unwrap_or_default()].clone()
     }
 
     fn send(&self, publisher: &Publisher, number: u64) -> Delivery {
@@ -210,6 +210,21 @@ impl Source {
     }
 }
 
+/// As many random bodies as are used.
+fn bodies(size: usize, messages: u64) -> Vec<Bytes> {
+    let count = usize::try_from(messages).unwrap_or(BODIES).clamp(1, BODIES);
+    let length = (count * size).min(BODIES_MAX_BYTES.max(size + count));
+    let mut random = vec![0; length];
+    fastrand::Rng::with_seed(1).fill(&mut random);
+    let random = Bytes::from(random);
+    // One behind the other where there is room.
+    let step = (length - size).checked_div(count - 1).unwrap_or_default();
+    let starts = (0..count).map(|index| index * step);
+    starts
+        .map(|start| random.slice(start..start + size))
+        .collect()
+}
+
 fn usage() -> Result<Usage, CommandError> {
     getrusage(UsageWho::RUSAGE_SELF)
         .map_err(|error| CommandError::new("cannot read this process's usage", error))
@@ -246,12 +261,25 @@ mod tests {
 
     #[test]
     fn raw_messages_are_as_the_help_says() {
-        let source = Source::new(Payload::Raw, 100);
+        let source = Source::new(Payload::Raw, 100, 1_000);
         assert!(source.bodies.iter().all(|body| body.len() == 100));
+        assert_eq!(source.bodies.len(), 256);
         let bytes = source
             .attributes
             .iter()
             .map(|(name, value)| name.len() + value.len());
         assert_eq!((source.attributes.len(), bytes.sum::<usize>()), (6, 140));
+    }
+
+    #[test]
+    fn bodies_are_different_and_no_more_than_are_used() {
+        for (size, messages, count) in [(0, 5, 5), (100, 1, 1), (100, 7, 7), (1_000_000, 300, 256)]
+        {
+            let bodies = bodies(size, messages);
+            assert!(bodies.iter().all(|body| body.len() == size));
+            assert_eq!(bodies.len(), count);
+            let different: std::collections::HashSet<_> = bodies.iter().collect();
+            assert_eq!(different.len(), if size == 0 { 1 } else { count });
+        }
     }
 }

@@ -1,10 +1,7 @@
 //! Bearer tokens from a command or an environment variable.
 
 use std::fmt::Display;
-use std::io::Read as _;
-use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use pubsink_core::token::Token;
@@ -12,11 +9,7 @@ use pubsink_core::token_cache::FetchedToken;
 use pubsink_tokio::{CachedTokens, NoToken, TokenSource};
 
 use crate::exit::CommandError;
-
-/// How long a token command may run. Below the core's own limit, so that it is ended too.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(25);
-/// The most bytes of its output that are read: no token is as long.
-const OUTPUT_MAX: u64 = 64 * 1024;
+use crate::token_command::run;
 
 /// Where the bearer token comes from. Without either no token is sent.
 #[derive(Debug, Args)]
@@ -73,49 +66,5 @@ impl TokenSource for Source {
             token,
             expires_in: None,
         })
-    }
-}
-
-fn run(command: &str) -> Result<Token, NoToken> {
-    let failed = |why: String| NoToken(format!("the token command {why}"));
-    let mut child = Command::new("sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| failed(format!("cannot be run: {error}")))?;
-    let output = child.stdout.take();
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        let read = output.map(|output| output.take(OUTPUT_MAX).read_to_string(&mut text));
-        read.transpose().map(|_| text)
-    });
-    wait(&mut child).map_err(failed)?;
-    match reader.join() {
-        Ok(Ok(text)) => {
-            Token::new(&text).map_err(|error| failed(format!("printed no token: {error}")))
-        }
-        _ => Err(failed("printed no text".to_owned())),
-    }
-}
-
-/// Waits for a successful end, or ends it.
-fn wait(child: &mut Child) -> Result<(), String> {
-    let started = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("failed: {status}")),
-            Ok(None) if started.elapsed() < COMMAND_TIMEOUT => {
-                thread::sleep(Duration::from_millis(10));
-            }
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                let seconds = COMMAND_TIMEOUT.as_secs();
-                return Err(format!("did not end within {seconds} s"));
-            }
-            Err(error) => return Err(format!("cannot be waited for: {error}")),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! `pubsink demo`: the main job, end to end, on the embedded Pub/Sub.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::pin::pin;
 
 use base64::Engine as _;
@@ -24,7 +25,7 @@ use pubsink_tokio::seam::{Runtime, Timer as _, Transport};
 use crate::exit::{CommandError, Exit};
 use crate::pull::Subscription;
 use crate::runtime::{RuntimeFlag, Tasks, Work};
-use crate::say::print;
+use crate::say::{say, try_print};
 
 const TOPIC: &str = "projects/demo/topics/hooks";
 const SUBSCRIPTION: &str = "projects/demo/subscriptions/hooks-sub";
@@ -37,7 +38,9 @@ const THROTTLED: &str = "demo-throttled";
 /// Starts Pub/Sub in memory, publishes sample hooks of several tenants with one poisoned, one
 /// oversize and one throttled among them, reads them back, and shows what became of each kind.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 nothing was lost; 1 something was; 2 it could not run")]
+#[command(
+    after_help = "Exit codes: 0 nothing was lost; 1 something was, or could not be shown; 2 it could not run"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     runtime: RuntimeFlag,
@@ -74,8 +77,7 @@ impl Work for Showing {
         publisher: Publisher,
     ) -> Result<Exit, CommandError> {
         let Self { server, hooks } = self;
-        // A reader that has seen enough (`| head`) does not stop the demo.
-        let _ = print(start(&server, &hooks));
+        let began = show(start(&server, &hooks));
         let outcomes = publish(&runtime, &publisher, &hooks).await;
         let subscription = Subscription {
             client: &client,
@@ -89,8 +91,22 @@ impl Work for Showing {
         let data =
             data.map_err(|error| CommandError::new("a message that was read back", error))?;
         let (words, exit) = end(&hooks, &outcomes, &data, server.log().publishes().len());
-        let _ = print(words);
-        Ok(exit)
+        let shown = began && show(words);
+        Ok(if shown { exit } else { Exit::Failed })
+    }
+}
+
+/// Whether the words are written, as long as anybody reads: a reader that has seen enough
+/// (`| head`) does not stop the demo.
+fn show(words: String) -> bool {
+    match try_print(words) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            say(format_args!(
+                "pubsink: cannot show what comes of it: {error}"
+            ));
+            false
+        }
+        _ => true,
     }
 }
 

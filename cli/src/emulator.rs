@@ -60,9 +60,11 @@ fn create(server: &Server, topic: &str, project: &str) -> Result<(), String> {
         None => (topic, None),
     };
     let name = format!("projects/{project}/topics/{topic}");
-    server
-        .create_topic(&name)
-        .map_err(|status| status.to_string())?;
+    match server.create_topic(&name) {
+        // A topic may be given again with another subscription.
+        Err(known) if known.status == "ALREADY_EXISTS" => {}
+        created => created.map_err(|status| status.to_string())?,
+    }
     if let Some(subscription) = subscription {
         let subscription = format!("projects/{project}/subscriptions/{subscription}");
         let config = SubscriptionConfig::new(&subscription, &name);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_channel::{Receiver, bounded};
 
 use crate::exit::{CommandError, Exit};
+use crate::token_command;
 
 /// Tells everyone that holds a clone when the command was asked to finish.
 #[derive(Debug, Clone)]
@@ -17,6 +18,7 @@ impl Interrupt {
         let second = AtomicBool::new(false);
         ctrlc::set_handler(move || {
             if second.swap(true, Ordering::Relaxed) {
+                token_command::end_all();
                 std::process::exit(Exit::Interrupted.code().into());
             }
             sender.close();

@@ -10,6 +10,7 @@ mod publish;
 mod pull;
 mod runtime;
 mod say;
+mod token_command;
 mod topic;
 
 use std::io::IsTerminal as _;
@@ -49,6 +50,7 @@ fn main() -> Exit {
         Command::Emulator(arguments) => emulator::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
+    token_command::end_all();
     done.unwrap_or_else(|CommandError(message)| {
         say::say(format_args!("pubsink: {message}"));
         Exit::Usage

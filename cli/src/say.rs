@@ -13,9 +13,12 @@ pub(crate) fn say(line: impl Display) {
 
 /// Writes a line of data to standard output.
 pub(crate) fn print(line: impl Display) -> Result<(), CommandError> {
+    try_print(line).map_err(|error| CommandError::new("cannot write to standard output", error))
+}
+
+/// Writes a line of data to standard output, where some errors do not matter.
+pub(crate) fn try_print(line: impl Display) -> io::Result<()> {
     let mut out = io::stdout();
-    let written = out
-        .write_all(format!("{line}\n").as_bytes())
-        .and_then(|()| out.flush());
-    written.map_err(|error| CommandError::new("cannot write to standard output", error))
+    out.write_all(format!("{line}\n").as_bytes())?;
+    out.flush()
 }

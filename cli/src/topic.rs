@@ -32,14 +32,18 @@ impl Topic {
         if let Some(url) = &self.endpoint {
             return Ok((options.endpoint(url), false));
         }
-        match std::env::var(EMULATOR_HOST) {
-            Ok(host) if !host.is_empty() => match Endpoint::emulator(&host) {
-                Ok(_) => Ok((options.emulator(&host), true)),
-                Err(OptionError { expected, .. }) => Err(CommandError(format!(
-                    "{EMULATOR_HOST} must be host:port, or {expected}"
-                ))),
-            },
-            _ => Ok((options, false)),
+        let host = std::env::var_os(EMULATOR_HOST).unwrap_or_default();
+        if host.is_empty() {
+            return Ok((options, false));
+        }
+        // What is set, however wrong, must never lead to the real service.
+        let wrong = |expected: &str| {
+            CommandError(format!("{EMULATOR_HOST} must be host:port, or {expected}"))
+        };
+        let host = host.to_str().ok_or_else(|| wrong("at least text"))?;
+        match Endpoint::emulator(host) {
+            Ok(_) => Ok((options.emulator(host), true)),
+            Err(OptionError { expected, .. }) => Err(wrong(expected.as_ref())),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where failed hooks are kept: lines that `publish` reads again.
 
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
@@ -15,19 +16,45 @@ use crate::exit::CommandError;
 /// Where failed hooks are kept: lines that `publish` reads again.
 pub(super) struct DeadLetters {
     file: Option<File>,
+    /// Whether the file may end within a line.
+    torn: bool,
+    /// Whether any was not kept.
     pub(super) broken: bool,
 }
 
 impl DeadLetters {
     pub(super) fn open(path: Option<&Path>) -> Result<Self, CommandError> {
-        let file = path.map(|path| {
-            let what = || format!("cannot write --dead-letters {}", path.display());
-            append(path).map_err(|error| CommandError::new(what(), error))
-        });
+        let Some(path) = path else {
+            return Ok(Self {
+                file: None,
+                torn: false,
+                broken: false,
+            });
+        };
+        let failed = |why: &dyn Display| {
+            CommandError::new(
+                format!("cannot write --dead-letters {}", path.display()),
+                why,
+            )
+        };
+        if path == Path::new("-") {
+            let words = "it must be a file; ./- is one of that name";
+            return Err(failed(&words));
+        }
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let file = file.map_err(|error| failed(&error))?;
+        let data = file.metadata().map_err(|error| failed(&error))?;
+        // A full disk or a crash may have cut the last line. An empty line does no harm.
+        let torn = data.is_file() && data.len() > 0 && ends_within_line(path).unwrap_or(true);
         Ok(Self {
-            file: file.transpose()?,
+            file: Some(file),
+            torn,
             broken: false,
         })
+    }
+
+    pub(super) fn file(&self) -> Option<&File> {
+        self.file.as_ref()
     }
 
     /// A hook, with what became of it under a key that the input format passes over.
@@ -53,22 +80,16 @@ impl DeadLetters {
         self.line(format!("{hook},\"dead_letter\":{about}}}").as_bytes())
     }
 
-    /// One write a line, so that a crash leaves whole lines.
+    /// One write a line, so that a crash leaves whole lines; behind the rest of one that was cut.
     pub(super) fn line(&mut self, text: &[u8]) -> io::Result<()> {
-        match &mut self.file {
-            Some(file) => file.write_all(&[text, b"\n"].concat()),
-            None => Ok(()),
-        }
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let start: &[u8] = if self.torn { b"\n" } else { b"" };
+        let written = file.write_all(&[start, text, b"\n"].concat());
+        self.torn = written.is_err();
+        written
     }
-}
-
-/// Opens a file to append to, behind a line that a full disk may have cut.
-fn append(path: &Path) -> io::Result<File> {
-    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-    if file.metadata()?.is_file() && ends_within_line(path).unwrap_or(false) {
-        file.write_all(b"\n")?;
-    }
-    Ok(file)
 }
 
 fn ends_within_line(path: &Path) -> io::Result<bool> {

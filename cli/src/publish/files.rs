@@ -1,25 +1,22 @@
 //! That the files of a run are different ones.
 
-use std::fs::{self, Metadata};
+use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 
-use super::lines::Input;
 use crate::exit::CommandError;
 
 /// What a file is, whatever name it goes by.
 type Identity = (u64, u64);
 
 /// Refuses outcomes that would overwrite the input, and dead letters that would lengthen it for
-/// ever while it is read.
+/// ever while it is read. All of them are open: a file that is there only now has its identity too.
 pub(super) fn check_apart(
-    input: &Input,
-    outcomes: Option<&Path>,
-    dead_letters: Option<&Path>,
+    input: &File,
+    outcomes: Option<&File>,
+    dead_letters: Option<&File>,
 ) -> Result<(), CommandError> {
-    let input = input.metadata().and_then(identity);
-    let of = |path: Option<&Path>| fs::metadata(path?).ok().and_then(|data| identity(&data));
-    let (written, kept) = (of(outcomes), of(dead_letters));
+    let input = identity(input);
+    let (written, kept) = (outcomes.and_then(identity), dead_letters.and_then(identity));
     let same = |one: Option<Identity>, other| one.is_some() && one == other;
     let clash = if same(written, input) {
         "--outcomes is the input itself, which would be overwritten"
@@ -34,6 +31,7 @@ pub(super) fn check_apart(
 }
 
 /// None for what is no file: a pipe, a terminal, /dev/null.
-fn identity(data: &Metadata) -> Option<Identity> {
-    data.is_file().then(|| (data.dev(), data.ino()))
+fn identity(file: &File) -> Option<Identity> {
+    let data = file.metadata().ok().filter(|data| data.is_file())?;
+    Some((data.dev(), data.ino()))
 }

@@ -17,6 +17,8 @@ const LINE_MAX: usize = 64 * 1024 * 1024;
 /// How many lines are read ahead, and how many bytes of them.
 const READ_AHEAD: usize = 64;
 const READ_AHEAD_BYTES: usize = 8 * 1024 * 1024;
+/// What some programs write before UTF-8 text; no part of it.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// A line of input.
 #[derive(Debug)]
@@ -60,8 +62,8 @@ impl Input {
         Ok(Self { file, metadata })
     }
 
-    pub(super) fn metadata(&self) -> Option<&Metadata> {
-        self.metadata.as_ref()
+    pub(super) fn file(&self) -> &File {
+        &self.file
     }
 
     /// Its size, where that is known.
@@ -122,6 +124,9 @@ fn next_line(
     if text.last() == Some(&b'\n') {
         text.pop();
     }
+    if number == 1 && text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len());
+    }
     Ok(Some(Line {
         number,
         _held: ahead.take(text.len()),
@@ -180,6 +185,16 @@ mod tests {
         assert_eq!(texts, [(1, &b"one"[..]), (2, b""), (3, b"three")]);
         assert_eq!(lines[2].position, 10);
         assert!(lines[1].is_blank());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over_at_the_head_and_nowhere_else() {
+        let lines = lines(b"\xEF\xBB\xBFone\n\xEF\xBB\xBFtwo\n");
+        assert_eq!(
+            (&lines[0].text[..], &lines[1].text[..]),
+            (&b"one"[..], &b"\xEF\xBB\xBFtwo"[..])
+        );
+        assert_eq!((lines[0].position, lines[1].position), (7, 14));
     }
 
     #[test]

@@ -10,8 +10,10 @@ mod read_ahead;
 mod report;
 mod run;
 mod window;
+mod writer;
 
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
@@ -24,7 +26,11 @@ use crate::exit::{CODES, CommandError, Exit};
 use crate::interrupt::Interrupt;
 use crate::runtime::{RuntimeFlag, Tasks, Work};
 use crate::say::say;
+use crate::token_command;
 use crate::topic::{PublisherFlags, Topic};
+
+/// How much longer than an interrupt's limit a run that still gets on may take.
+const STALLED: Duration = Duration::from_secs(5);
 
 /// Publish hooks, one a line of JSON, and report the outcome of each.
 ///
@@ -33,7 +39,8 @@ use crate::topic::{PublisherFlags, Topic};
 ///
 /// Keys, all optional: id (made up where absent), source_id ("cli"), tenant_id, received_at (unix
 /// milliseconds; now), method, path, headers (an object or a list of [name, value] pairs),
-/// content_type, dedupe_key, and body (text) or body_base64. Blank lines are passed over.
+/// content_type, dedupe_key, and body (text) or body_base64. Blank lines are passed over, and a
+/// UTF-8 byte order mark at the head of the input.
 ///
 /// Every other line gets one outcome, a line of JSON written as soon as it is known; its `line`
 /// says which input line it is of.
@@ -86,30 +93,41 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         arguments.outcomes.as_deref(),
         arguments.dead_letters.as_deref(),
     );
-    files::check_apart(&input, outcomes, dead_letters)?;
-    let outcomes = outcomes::Outcomes::open(outcomes)?;
+    let outcomes = outcomes::Destination::open(outcomes)?;
     let dead_letters = dead_letters::DeadLetters::open(dead_letters)?;
-    let progress = progress::Progress::new(input.size(), input.is_typed() || outcomes.are_seen());
-    let report = report::Report::new(outcomes, dead_letters, progress);
+    files::check_apart(input.file(), outcomes.file(), dead_letters.file())?;
     let interrupt = Interrupt::listen()?;
     if input.is_typed() {
         say("pubsink: reading hooks from the terminal, one a line of JSON; Ctrl-D ends them");
     }
-    let lines = input.read();
     let work = Publishing {
         settings,
-        lines,
-        report,
+        input,
+        outcomes,
+        dead_letters,
         interrupt,
     };
     arguments.runtime.run(Tasks::Aside, options, tokens, work)
 }
 
+/// Ends the process after an interrupt's limit even where standard error or the dead letters are
+/// a pipe that nobody reads, so that not even words about it can be written.
+fn end_in_any_case(interrupt: &Interrupt, limit: Duration) {
+    let interrupt = interrupt.clone();
+    thread::spawn(move || {
+        interrupt.wait();
+        thread::sleep(limit.saturating_add(STALLED));
+        token_command::end_all();
+        std::process::exit(Exit::Interrupted.code().into());
+    });
+}
+
 /// Publishing, once there is a publisher.
 struct Publishing {
     settings: run::Settings,
-    lines: lines::Lines,
-    report: report::Report,
+    input: lines::Input,
+    outcomes: outcomes::Destination,
+    dead_letters: dead_letters::DeadLetters,
     interrupt: Interrupt,
 }
 
@@ -122,7 +140,14 @@ impl Work for Publishing {
         _client: T,
         publisher: Publisher,
     ) -> Result<Exit, CommandError> {
-        let (settings, lines, report) = (self.settings, self.lines, self.report);
-        Ok(run::run(runtime, publisher, settings, lines, report, self.interrupt).await)
+        let (settings, interrupt) = (self.settings, self.interrupt);
+        let quiet = self.input.is_typed() || self.outcomes.is_seen();
+        let progress = progress::Progress::new(self.input.size(), quiet);
+        // Nothing can be wrong with the usage any more: what is there may be overwritten.
+        let outcomes = self.outcomes.start(&progress)?;
+        let report = report::Report::new(outcomes, self.dead_letters, progress);
+        end_in_any_case(&interrupt, settings.shutdown_limit);
+        let lines = self.input.read();
+        Ok(run::run(runtime, publisher, settings, lines, report, interrupt).await)
     }
 }

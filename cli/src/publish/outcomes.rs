@@ -1,70 +1,154 @@
 //! Where outcomes go: lines of JSON.
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal as _, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::progress::Progress;
+use super::writer::Writer;
 use crate::exit::CommandError;
 
-/// Where outcomes go.
-pub(super) struct Outcomes {
-    out: Option<Box<dyn Write>>,
-    are_seen: bool,
-    pub(super) broken: bool,
+/// Where outcomes will go: open, and nothing of what is there touched yet.
+pub(super) struct Destination {
+    file: Option<File>,
+    /// Whether what is there is overwritten.
+    named: bool,
 }
 
-impl Outcomes {
+impl Destination {
+    /// Opens a file, or standard output for `-`.
     pub(super) fn open(path: Option<&Path>) -> Result<Self, CommandError> {
-        let out: Option<Box<dyn Write>> = match path {
-            None => None,
-            Some(path) if path == Path::new("-") => Some(Box::new(BufWriter::new(io::stdout()))),
-            Some(path) => {
-                let what = || format!("cannot write --outcomes {}", path.display());
-                let file = File::create(path).map_err(|error| CommandError::new(what(), error))?;
-                Some(Box::new(BufWriter::new(file)))
-            }
+        let Some(path) = path else {
+            return Ok(Self {
+                file: None,
+                named: false,
+            });
         };
-        let shown = path.is_some_and(|path| path == Path::new("-")) && io::stdout().is_terminal();
+        let named = path != Path::new("-");
+        let file = if named {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).open(path)
+        } else {
+            standard_output()
+        };
+        let file = file.map_err(|error| {
+            CommandError::new(format!("cannot write --outcomes {}", path.display()), error)
+        })?;
         Ok(Self {
-            out,
-            are_seen: shown,
-            broken: false,
+            file: Some(file),
+            named,
         })
     }
 
+    pub(super) fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
     /// Whether they go to a terminal.
-    pub(super) fn are_seen(&self) -> bool {
-        self.are_seen
+    pub(super) fn is_seen(&self) -> bool {
+        !self.named && self.file.as_ref().is_some_and(File::is_terminal)
     }
 
-    pub(super) fn is_somewhere(&self) -> bool {
-        self.out.is_some()
-    }
-
-    pub(super) fn write(&mut self, outcome: &impl Serialize, progress: &Progress) {
-        let written = self.out.as_mut().map(|out| {
-            serde_json::to_writer(&mut *out, outcome)?;
-            out.write_all(b"\n")
+    /// Empties a file that was there before, and starts to write.
+    pub(super) fn start(self, progress: &Progress) -> Result<Outcomes, CommandError> {
+        let writer = self.file.map(|file| {
+            if self.named && file.metadata()?.is_file() {
+                file.set_len(0)?;
+            }
+            io::Result::Ok(Writer::start(file, progress.clone()))
         });
-        self.check(written, progress);
+        let writer = writer.transpose();
+        Ok(Outcomes {
+            writer: writer.map_err(|error| CommandError::new("cannot empty --outcomes", error))?,
+            buffer: Vec::new(),
+        })
+    }
+}
+
+/// Standard output as a file of its own: the standard library's passes over some errors.
+fn standard_output() -> io::Result<File> {
+    let mut file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let data = file.metadata()?;
+    // In place of a closed one the standard library opens /dev/null, for reading too.
+    if data.file_type().is_char_device()
+        && fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == data.rdev())
+        && file.read(&mut [0]).is_ok()
+    {
+        return Err(io::Error::other(
+            "standard output is closed; leave --outcomes out where nobody reads them",
+        ));
+    }
+    Ok(file)
+}
+
+/// Outcomes, written in the background.
+pub(super) struct Outcomes {
+    writer: Option<Writer>,
+    /// What was not handed to the writer yet.
+    buffer: Vec<u8>,
+}
+
+impl Outcomes {
+    pub(super) fn is_somewhere(&self) -> bool {
+        self.writer.is_some()
     }
 
-    pub(super) fn flush(&mut self, progress: &Progress) {
-        let flushed = self.out.as_mut().map(Write::flush);
-        self.check(flushed, progress);
+    /// Whether some could not be written.
+    pub(super) fn is_broken(&self) -> bool {
+        self.writer.as_ref().is_some_and(Writer::is_broken)
     }
 
-    /// A reader that went away (`| head`) stops the outcomes and nothing else.
-    fn check(&mut self, done: Option<io::Result<()>>, progress: &Progress) {
-        if let Some(Err(error)) = done {
-            self.out = None;
-            self.broken = true;
-            progress.say(&format!(
-                "pubsink: outcomes can no longer be written: {error}"
-            ));
+    pub(super) fn write(&mut self, outcome: &impl Serialize) {
+        if self.writer.is_none() || self.is_broken() {
+            return;
         }
+        // To memory: what cannot fail.
+        if serde_json::to_writer(&mut self.buffer, outcome).is_ok() {
+            self.buffer.push(b'\n');
+        }
+    }
+
+    /// Hands all of it to the writer.
+    pub(super) fn flush(&mut self) {
+        let all = std::mem::take(&mut self.buffer);
+        if let Some(writer) = &self.writer
+            && !all.is_empty()
+        {
+            writer.write(all);
+        }
+    }
+
+    /// Resolves when more of them may be made.
+    pub(super) async fn room(&self) {
+        if let Some(writer) = &self.writer {
+            writer.room().await;
+        }
+    }
+
+    /// Resolves when all that were flushed are written, however long their reader takes.
+    pub(super) async fn written(&self) {
+        if let Some(writer) = &self.writer {
+            writer.end().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_opened_is_named() {
+        let error = Destination::open(Some(Path::new("/"))).err().unwrap();
+        assert!(
+            error.0.starts_with("cannot write --outcomes /: "),
+            "{error}"
+        );
+        let nowhere = Destination::open(None).unwrap();
+        assert!(nowhere.file().is_none() && !nowhere.is_seen());
     }
 }

@@ -12,7 +12,7 @@ const SHOWN_AFTER: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(200);
 
 /// Shows how far the input is read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Progress(ProgressBar);
 
 impl Progress {

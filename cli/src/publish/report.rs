@@ -95,6 +95,16 @@ impl Report {
         self.flush();
     }
 
+    /// Resolves when there is room for more outcomes.
+    pub(super) async fn room(&self) {
+        self.outcomes.room().await;
+    }
+
+    /// Resolves when all outcomes are written. There must be no more.
+    pub(super) async fn written(&self) {
+        self.outcomes.written().await;
+    }
+
     /// The input is read up to here.
     pub(super) fn read_to(&mut self, position: u64) {
         self.position = position;
@@ -103,7 +113,7 @@ impl Report {
 
     /// Writes out what was told so far.
     pub(super) fn flush(&mut self) {
-        self.outcomes.flush(&self.progress);
+        self.outcomes.flush();
         self.progress
             .update(self.position, self.delivered, self.failed);
     }
@@ -113,18 +123,17 @@ impl Report {
     }
 
     /// The last words. Whether everything that had to be written was.
-    pub(super) fn end(mut self) -> bool {
-        self.flush();
+    pub(super) fn end(self) -> bool {
         self.progress.finish();
         say(format_args!(
             "pubsink: {} delivered, {} failed",
             self.delivered, self.failed
         ));
-        !self.outcomes.broken && !self.dead_letters.broken
+        !self.outcomes.is_broken() && !self.dead_letters.broken
     }
 
     fn write<W: Serialize>(&mut self, outcome: &OutcomeLine<'_, W>) {
-        self.outcomes.write(outcome, &self.progress);
+        self.outcomes.write(outcome);
     }
 
     fn tell(&self, line: u64, class: Class, why: &dyn std::fmt::Display) {

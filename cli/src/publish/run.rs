@@ -4,7 +4,7 @@ use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
@@ -15,7 +15,7 @@ use pubsink_core::envelope_line;
 use pubsink_core::publish::Admission;
 use pubsink_core::retry::RetryPolicy;
 use pubsink_tokio::Publisher;
-use pubsink_tokio::seam::Runtime;
+use pubsink_tokio::seam::{Runtime, Timer as _};
 use uuid::Uuid;
 
 use super::attempts::{Attempts, Finished};
@@ -31,6 +31,9 @@ pub(super) struct Settings {
     pub(super) policy: RetryPolicy,
     pub(super) shutdown_limit: Duration,
 }
+
+/// How long outcomes that an interrupt's limit settled take to be written, where they are read.
+const LAST_WRITES: Duration = Duration::from_secs(2);
 
 /// Publishes every line, as many at a time as the publisher takes.
 pub(super) async fn run<R: Runtime>(
@@ -51,6 +54,7 @@ pub(super) async fn run<R: Runtime>(
         },
         report,
         under_way: FuturesUnordered::new(),
+        given_up_at: None,
     };
     let mut next = 1;
     let end = loop {
@@ -78,6 +82,7 @@ pub(super) async fn run<R: Runtime>(
         drop(run.attempts.publisher.flush());
     }
     run.finish_all(&interrupt, settings.shutdown_limit).await;
+    run.finish_output(&interrupt, settings.shutdown_limit).await;
     run.exit(end, interrupt.is_asked())
 }
 
@@ -86,6 +91,8 @@ struct Run<R> {
     window: Window,
     report: Report,
     under_way: FuturesUnordered<BoxFuture<'static, Hook>>,
+    /// When outcomes that nobody reads are given up: set by an interrupt.
+    given_up_at: Option<Instant>,
 }
 
 /// A hook that is finished, and which it was.
@@ -116,7 +123,12 @@ enum End {
 impl<R: Runtime> Run<R> {
     /// The next line, or what comes before it.
     async fn next_line(&mut self, lines: &Lines, interrupt: &Interrupt) -> Event {
-        let mut line = pin!(lines.recv());
+        let report = &self.report;
+        // No further line while its outcome has no room; hooks under way go on meanwhile.
+        let mut line = pin!(async {
+            report.room().await;
+            lines.recv().await
+        });
         let mut asked = pin!(interrupt.asked());
         poll_fn(|cx| {
             if asked.as_mut().poll(cx).is_ready() {
@@ -153,22 +165,28 @@ impl<R: Runtime> Run<R> {
             Ok(hook) => {
                 let new_id = || Uuid::now_v7().to_string();
                 let envelope = hook.into_envelope(new_id, unix_ms());
-                self.send(line.number, envelope, interrupt).await
+                self.send(line.number, line.text.len(), envelope, interrupt)
+                    .await
             }
         }
     }
 
-    /// Sends a hook on its way once there is room for it.
-    async fn send(&mut self, line: u64, envelope: Envelope, interrupt: &Interrupt) -> bool {
+    /// Sends a hook on its way once there is room for it. It was read from `length` bytes.
+    async fn send(
+        &mut self,
+        line: u64,
+        length: usize,
+        envelope: Envelope,
+        interrupt: &Interrupt,
+    ) -> bool {
         let publisher = &self.attempts.publisher;
         let context = DeliveryContext::batched();
         let admission = Admission::hook(&envelope, &context, publisher.options());
         let share = Share {
             tenant: (admission.as_ref().ok()).and_then(|admission| admission.tenant().cloned()),
-            // A hook that is refused is held too, until its outcome is written.
-            bytes: admission
-                .as_ref()
-                .map_or_else(|_| envelope.size(), Admission::size),
+            // All of it is held until its last attempt, what is not sent (method, path, cookies)
+            // and what is refused too.
+            bytes: length.max(admission.as_ref().map_or(0, Admission::size)),
         };
         let mut asked = pin!(interrupt.asked());
         while !self.window.has_room(&share) {
@@ -228,6 +246,45 @@ impl<R: Runtime> Run<R> {
             limit.as_millis(),
         ));
         drop(self.attempts.publisher.shutdown(limit));
+        self.give_up_after(limit);
+    }
+
+    fn give_up_after(&mut self, limit: Duration) {
+        let now = self.attempts.runtime.now();
+        // None is so far off that it never comes.
+        self.given_up_at = now.checked_add(limit.saturating_add(LAST_WRITES));
+    }
+
+    /// Waits until all outcomes are written: as long as it takes, but for an interrupt.
+    async fn finish_output(&mut self, interrupt: &Interrupt, limit: Duration) {
+        if !interrupt.is_asked() {
+            let done = async {
+                self.report.written().await;
+                true
+            };
+            let asked = async {
+                interrupt.asked().await;
+                false
+            };
+            if select(pin!(done), pin!(asked)).await.factor_first().0 {
+                return;
+            }
+            self.report.say(&format!(
+                "pubsink: interrupted; all hooks are settled; writing outcomes within {} ms",
+                limit.as_millis()
+            ));
+            self.give_up_after(limit);
+        }
+        let written = pin!(self.report.written());
+        let Some(at) = self.given_up_at else {
+            return written.await;
+        };
+        let mut timer = pin!(self.attempts.runtime.timer());
+        timer.as_mut().reset(at);
+        if let Either::Right(_) = select(written, timer).await {
+            self.report
+                .say("pubsink: the last outcomes are given up: nobody reads them");
+        }
     }
 
     async fn settle_all(&mut self) {

@@ -104,6 +104,30 @@ fn a_reader_that_pauses_makes_no_request_time_out() {
 }
 
 #[test]
+fn standard_output_that_is_closed_is_told_before_anything_is_sent() {
+    let server = server();
+    let run = publish(&server, hooks(1)).by_shell("exec \"$@\" >&-");
+    let said = run.done().exits(2).stderr;
+    assert!(
+        said.contains("cannot write --outcomes -: standard output is closed"),
+        "{said}"
+    );
+    assert_eq!(server.log().total(), 0);
+    let run = publish(&server, hooks(1)).by_shell("exec \"$@\" > /dev/null");
+    run.done().exits(0);
+}
+
+#[test]
+fn a_demo_that_cannot_be_shown_is_a_failure() {
+    if File::options().write(true).open("/dev/full").is_err() {
+        return eprintln!("NOT RUN: there is no /dev/full");
+    }
+    let run = pubsink(&["demo"]).by_shell("exec \"$@\" > /dev/full");
+    let said = run.done().exits(1).stderr;
+    assert!(said.contains("pubsink: cannot show what "), "{said}");
+}
+
+#[test]
 fn a_full_disk_is_told_and_stops_no_hook() {
     if File::options().write(true).open("/dev/full").is_err() {
         return eprintln!("NOT RUN: there is no /dev/full");

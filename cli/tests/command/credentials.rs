@@ -1,11 +1,12 @@
 //! Tokens: from a command or a variable, fetched seldom, shown nowhere.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use pubsink_fixtures::faults::{Action, Match, Rule};
 use serde_json::{Value, json};
 
-use super::support::{Done, Scratch, TOPIC, hooks, publish, pubsink, server};
+use super::support::{Done, Scratch, TOPIC, end_of, eventually, hooks, publish, pubsink, server};
 
 /// A shell command that prints the words of a file one call after another, and counts its calls.
 fn tokens(scratch: &Scratch, tokens: &str) -> String {
@@ -41,8 +42,7 @@ fn a_refused_token_is_fetched_anew_and_costs_no_attempt() {
     let refuse = Rule::on(Match::publish()).times(1);
     let unauthenticated = pubsink_fixtures::broker::Status::unauthenticated("expired");
     server
-        .script([refuse
-            .then(Action::refuse(&unauthenticated).delay(std::time::Duration::from_millis(1100)))]);
+        .script([refuse.then(Action::refuse(&unauthenticated).delay(Duration::from_millis(1100)))]);
     let command = tokens(&scratch, "T1\nT2\nT3\n");
     let done = publish(&server, hooks(1))
         .arguments(&["--token-command", &command])
@@ -101,6 +101,79 @@ fn a_command_that_fails_or_prints_no_token_is_no_credentials_and_no_request() {
         );
     }
     assert_eq!(server.log().total(), 0);
+}
+
+#[test]
+fn a_command_that_leaves_something_running_is_not_waited_for() {
+    let server = server();
+    server.require_token(Some("T1"));
+    let started = Instant::now();
+    let command = "echo T1; sleep 20 &";
+    let run = publish(&server, hooks(1)).arguments(&["--token-command", command]);
+    let mut child = run.into_command();
+    let mut child = child.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdin.take());
+    assert_eq!(end_of(&mut child).code(), Some(0));
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+/// A command that writes the ids of its processes, and never ends.
+fn endless(scratch: &Scratch) -> String {
+    let ids = scratch.path("ids");
+    format!("sleep 600 & echo $! > {ids}; echo $$ >> {ids}; wait")
+}
+
+/// Whether both processes of the endless command are there.
+fn run_still(scratch: &Scratch) -> bool {
+    let ids = fs::read_to_string(scratch.path("ids")).unwrap_or_default();
+    let is_there = |id: &str| {
+        let status = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // Ended, and not waited for by whoever is to do that.
+        !status.is_empty() && !status.contains(") Z")
+    };
+    ids.lines().filter(|id| is_there(id)).count() > 0 && ids.lines().count() == 2
+}
+
+#[test]
+fn a_command_survives_ctrl_c_in_the_terminal_and_ends_with_the_run() {
+    if fs::metadata("/proc/self/stat").is_err() {
+        return eprintln!("NOT RUN: there is no /proc");
+    }
+    let (server, scratch) = (server(), Scratch::new());
+    let run = publish(&server, hooks(1)).arguments(&["--token-command", &endless(&scratch)]);
+    let running = run.arguments(&["--shutdown-limit-ms", "1500"]).start();
+    eventually("it runs", || run_still(&scratch));
+    let ids = fs::read_to_string(scratch.path("ids")).unwrap();
+    let group = |id: &str| {
+        let id = nix::unistd::Pid::from_raw(id.trim().parse().unwrap());
+        nix::unistd::getpgid(Some(id)).unwrap()
+    };
+    let own = group(&running.id().to_string());
+    assert!(ids.lines().all(|id| group(id) != own), "Ctrl-C reaches it");
+    running.signal(nix::sys::signal::Signal::SIGINT);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(run_still(&scratch), "it may still be needed");
+    running.wait().exits(3);
+    eventually("all of it is ended", || !run_still(&scratch));
+}
+
+#[test]
+fn a_command_that_does_not_end_is_ended_with_all_that_it_started() {
+    if fs::metadata("/proc/self/stat").is_err() {
+        return eprintln!("NOT RUN: there is no /proc");
+    }
+    let (server, scratch) = (server(), Scratch::new());
+    let run = publish(&server, hooks(1)).arguments(&["--token-command", &endless(&scratch)]);
+    let running = run.arguments(&["--max-attempts", "1"]).start();
+    eventually("it runs", || run_still(&scratch));
+    eventually("all of it is ended", || !run_still(&scratch));
+    let mut running = running;
+    running.close_input();
+    let outcome = only(&running.wait().exits(1));
+    assert_eq!(
+        outcome["reason"]["detail"],
+        "the token command did not end within 25 s"
+    );
 }
 
 #[test]
@@ -182,7 +255,7 @@ fn the_emulator_of_the_variable_gets_no_token() {
     ]);
     let run = run
         .env("PUBSINK_TEST_TOKEN", "T1")
-        .env("PUBSUB_EMULATOR_HOST", &server.addr().to_string());
+        .env("PUBSUB_EMULATOR_HOST", server.addr().to_string());
     let done = run.input(hooks(1)).done().exits(0);
     assert!(
         done.stderr.contains("no token is sent to the emulator"),

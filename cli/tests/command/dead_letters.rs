@@ -7,7 +7,9 @@ use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::hooks::sample_ndjson;
 use serde_json::Value;
 
-use super::support::{Scratch, hooks, ids, publish, publish_to, server, stored_bodies, stored_ids};
+use super::support::{
+    Scratch, eventually, hooks, ids, publish, publish_to, server, stored_bodies, stored_ids,
+};
 
 #[test]
 fn what_failed_can_be_published_again_and_is_the_same_then() {
@@ -91,6 +93,85 @@ fn dead_letters_are_appended_behind_a_whole_line() {
     let kept = fs::read_to_string(&dead).unwrap();
     assert_eq!(kept, "{\"id\":\"earlier\"}\n{\"id\":\"cut\nno hook\n");
     assert_eq!(stored_bodies(&server).len(), 0);
+}
+
+#[test]
+fn letters_behind_one_that_a_full_disk_cut_can_be_read_again() {
+    let (server, scratch) = (server(), Scratch::new());
+    let dead = scratch.path("dead.ndjson");
+    let first = format!("no hook {}\n", "x".repeat(8_000));
+    let run = publish(&server, first).arguments(&["--dead-letters", &dead]);
+    let full = "trap '' XFSZ; ulimit -f 4; exec \"$@\"";
+    let mut running = run.by_shell(full).start();
+    eventually("a part of the letter is there", || {
+        fs::metadata(&dead).is_ok_and(|data| data.len() > 1_000)
+    });
+    // There is room again.
+    let file = fs::File::options().write(true).open(&dead).unwrap();
+    file.set_len(10).unwrap();
+    running.write("no hook two\nno hook three\n");
+    running.close_input();
+    let done = running.wait().exits(1);
+    let kept = fs::read_to_string(&dead).unwrap();
+    assert_eq!(kept, "no hook xx\nno hook two\nno hook three\n");
+    assert!(
+        done.stderr
+            .contains("line 1 could not be kept as a dead letter"),
+        "{}",
+        done.stderr
+    );
+    assert!(!done.stderr.contains("line 2 could not"), "{}", done.stderr);
+}
+
+#[test]
+fn dead_letters_and_outcomes_are_never_the_same_file_even_if_there_was_none() {
+    let (server, scratch) = (server(), Scratch::new());
+    let (new, link) = (scratch.path("new.ndjson"), scratch.path("link.ndjson"));
+    let refused = |outcomes: &str, dead_letters: &str| {
+        let run = publish(&server, hooks(1)).arguments(&["--dead-letters", dead_letters]);
+        let run = run.by_shell(&format!("exec \"$@\" >> '{new}'"));
+        let run = if outcomes == "-" {
+            run
+        } else {
+            publish_to(&server.endpoint(), hooks(1)).arguments(&[
+                "--outcomes",
+                outcomes,
+                "--dead-letters",
+                dead_letters,
+            ])
+        };
+        let said = run.done().exits(2).stderr;
+        assert_eq!(
+            said,
+            "pubsink: --outcomes and --dead-letters are the same file\n"
+        );
+    };
+    refused(&new, &new);
+    fs::remove_file(&new).unwrap();
+    std::os::unix::fs::symlink(&new, &link).unwrap();
+    refused(&new, &link);
+    fs::remove_file(&new).unwrap();
+    refused(&link, &new);
+    refused("-", &new);
+    assert_eq!(server.log().total(), 0);
+}
+
+#[test]
+fn a_usage_error_leaves_outcomes_of_an_earlier_run() {
+    let (server, scratch) = (server(), Scratch::new());
+    let outcomes = scratch.file("outcomes.ndjson", "earlier\n");
+    for (dead, words) in [
+        ("-", "cannot write --dead-letters -: it must be a file"),
+        ("/", "cannot write --dead-letters /: "),
+        (outcomes.as_str(), "are the same file"),
+    ] {
+        let run = publish_to(&server.endpoint(), hooks(1));
+        let run = run.arguments(&["--outcomes", &outcomes, "--dead-letters", dead]);
+        let said = run.done().exits(2).stderr;
+        assert!(said.contains(words), "{said}");
+        assert_eq!(fs::read_to_string(&outcomes).unwrap(), "earlier\n");
+    }
+    assert!(!std::path::Path::new("-").exists());
 }
 
 #[test]

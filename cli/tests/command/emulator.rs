@@ -56,6 +56,10 @@ fn it_prints_its_address_and_is_published_to() {
         "hooks:all",
         "--topic",
         "projects/example.com:q/topics/other:sub",
+        "--topic",
+        "hooks:more",
+        "--topic",
+        "hooks",
     ]);
     let (host, port) = emulator.host.rsplit_once(':').unwrap();
     assert_eq!(host, "127.0.0.1");
@@ -118,6 +122,9 @@ fn a_port_in_use_is_named() {
 
 #[test]
 fn a_topic_that_cannot_be_is_named() {
+    let twice = ["emulator", "--topic", "one:sub", "--topic", "two:sub"];
+    let said = pubsink(&twice).done().exits(2).stderr;
+    assert!(said.contains("--topic two:sub: ALREADY_EXISTS"), "{said}");
     for topic in ["a", "projects/p", "hooks:-", "goog-x"] {
         let done = pubsink(&["emulator", "--topic", topic]).done().exits(2);
         assert!(

@@ -46,7 +46,10 @@ fn message_too_large_costs_no_request() {
 #[test]
 fn invalid_message_costs_no_request() {
     let server = server();
-    let outcome = failed(&server, &["--ordering-key", &"é".repeat(513)]);
+    let key = "é".repeat(513);
+    let hook = format!("{{\"headers\":{{\"k\":\"{key}\"}},\"body\":\"b\"}}\n");
+    let run = publish(&server, hook).arguments(&["--ordering-key-header", "k"]);
+    let outcome = run.done().exits(1).outcomes().remove(0);
     let reason = json!({"kind": "invalid_message", "problem": "ordering_key_too_long", "size": 1026, "max": 1024});
     is(&outcome, "permanent", &reason);
     assert_eq!(server.log().total(), 0);

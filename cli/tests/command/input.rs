@@ -43,6 +43,18 @@ fn no_input_is_no_request_and_a_success() {
 }
 
 #[test]
+fn a_byte_order_mark_at_the_head_is_no_part_of_the_first_line() {
+    let server = server();
+    let marked = hooks(2).replacen("body 2", "\u{feff}body 2", 1);
+    publish(&server, format!("\u{feff}{marked}"))
+        .done()
+        .exits(0);
+    let mut bodies = stored_bodies(&server);
+    bodies.sort_unstable();
+    assert_eq!(bodies, ["body 1", "\u{feff}body 2"]);
+}
+
+#[test]
 fn the_last_line_needs_no_newline() {
     let server = server();
     let done = publish(&server, hooks(3).trim_end()).done().exits(0);

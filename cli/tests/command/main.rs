@@ -21,4 +21,5 @@ mod outcomes;
 mod real_hooks;
 mod retries;
 mod signals;
+mod stalled_output;
 mod support;

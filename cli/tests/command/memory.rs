@@ -63,6 +63,25 @@ fn outage(line: Vec<u8>, arguments: &[&str]) -> Option<(u64, u64, u64)> {
     Some((early, late, peak))
 }
 
+#[test]
+fn what_is_held_and_not_sent_counts_too() {
+    let mark = |key: &str| {
+        let long = "x".repeat(1_000_000);
+        format!("{{\"{key}\":\"{long}\",\"body\":\"b\"}}\n").into_bytes()
+    };
+    for key in ["path", "method"] {
+        let Some((early, late, peak)) = outage(mark(key), &["--batch-queue-bytes", "10000000"])
+        else {
+            return eprintln!("NOT RUN: there is no /proc");
+        };
+        assert!(peak <= 80, "{key}: {peak} MiB");
+        assert!(
+            late - early <= 2_000_000,
+            "the producer was let go on: {early} to {late}"
+        );
+    }
+}
+
 fn hook(body: usize) -> Vec<u8> {
     format!("{{\"body\":\"{}\"}}\n", "x".repeat(body)).into_bytes()
 }

@@ -33,6 +33,9 @@ fn an_option_out_of_range_is_named_with_value_and_range() {
         let words = format!("pubsink: {flag} is \"{value}{unit}\"; it must be {range}\n");
         assert_eq!(refused(&[flag, value]), words);
     }
+    let said = refused(&["--ordering-key", &"é".repeat(513)]);
+    assert!(said.contains("--ordering-key is "), "{said}");
+    assert!(said.contains("must be at most 1024 bytes"), "{said}");
     let said = refused(&["--max-attempts", "0"]);
     assert!(
         said.contains("'0' for '--max-attempts <N>': 0 is not in 1.."),
@@ -250,4 +253,18 @@ fn the_emulators_variable_is_honoured_and_the_endpoint_wins() {
         "{}",
         done.stderr
     );
+}
+
+#[test]
+fn an_emulator_host_that_is_no_text_never_leads_to_the_real_service() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let host = std::ffi::OsStr::from_bytes(b"127.0.0.1:80\xFF");
+    for command in ["publish", "bench"] {
+        let run = pubsink(&[command, "--project", "p", "--topic", "hooks"]);
+        let said = run.env("PUBSUB_EMULATOR_HOST", host).done().exits(2).stderr;
+        assert_eq!(
+            said,
+            "pubsink: PUBSUB_EMULATOR_HOST must be host:port, or at least text\n"
+        );
+    }
 }

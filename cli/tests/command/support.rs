@@ -1,5 +1,6 @@
 //! Runs the command against a server of this process, with a limit on how long anything takes.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -112,13 +113,29 @@ impl Run {
         self
     }
 
-    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
     pub(crate) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();
+        self
+    }
+
+    /// Runs it by a shell script, where `"$@"` is the command.
+    pub(crate) fn by_shell(mut self, script: &str) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, "sh"]);
+        shell.arg(self.command.get_program());
+        shell.args(self.command.get_args());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        self.command = shell;
         self
     }
 
