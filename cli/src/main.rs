@@ -1,5 +1,11 @@
 //! `pubsink`: webhooks and events to Google Cloud Pub/Sub, from the command line.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    rustdoc::bare_urls,
+    reason = "the comments of arguments are their help, not Markdown"
+)]
+
 mod bench;
 mod credentials;
 mod demo;
