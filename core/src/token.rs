@@ -4,6 +4,10 @@ use std::fmt;
 
 use http::HeaderValue;
 
+/// A token below this many bytes is not looked for in replies: no credential is as short, and a
+/// test's "t" would be found in every other word, JSON's own among them.
+const HIDDEN_MIN_BYTES: usize = 16;
+
 /// A bearer token. `Debug` hides it, and its header value is marked sensitive.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(HeaderValue);
@@ -38,6 +42,9 @@ impl Token {
     /// where there is none.
     pub(crate) fn hide_in(&self, text: &[u8]) -> Option<Vec<u8>> {
         let token = self.0.as_bytes().strip_prefix(b"Bearer ")?;
+        if token.len() < HIDDEN_MIN_BYTES {
+            return None;
+        }
         let mut out = Vec::new();
         let (mut shown, mut at) = (0, 0);
         while at < text.len() {
@@ -126,21 +133,30 @@ mod tests {
 
     #[test]
     fn a_token_is_hidden_wherever_a_text_repeats_it() {
-        let token = Token::new("abc").unwrap();
-        let hidden = token.hide_in(b"abc, xabcabc").unwrap();
+        let text = "ya29.0123456789x";
+        let token = Token::new(text).unwrap();
+        let hidden = token
+            .hide_in(format!("{text}, x{text}{text}").as_bytes())
+            .unwrap();
         assert_eq!(hidden, b"***, x******");
         assert_eq!(token.hide_in(b"nothing"), None);
     }
 
     #[test]
+    fn a_token_too_short_to_be_a_secret_mangles_no_words() {
+        let token = Token::new("status").unwrap();
+        assert_eq!(token.hide_in(br#"{"status":"NOT_FOUND"}"#), None);
+    }
+
+    #[test]
     fn a_token_is_hidden_in_every_way_json_writes_it() {
-        let token = Token::new(r#"a/"\="#).unwrap();
+        let token = Token::new(r#"0123456789a/"\=x"#).unwrap();
         for written in [
-            r#"a/"\="#,
-            r#"a/\"\\="#,
-            r#"a\/\"\\="#,
-            r#"\u0061\u002f\u0022\u005C\u003d"#,
-            r#"a/\"\\\u003D"#,
+            r#"0123456789a/"\=x"#,
+            r#"0123456789a/\"\\=x"#,
+            r#"0123456789a\/\"\\=x"#,
+            r#"0123456789\u0061\u002f\u0022\u005C\u003dx"#,
+            r#"\u0030123456789a/\"\\\u003Dx"#,
         ] {
             let text = format!("<{written}> {written}");
             assert_eq!(
@@ -149,6 +165,9 @@ mod tests {
                 "{written}"
             );
         }
-        assert_eq!(token.hide_in(br#"a/"\ a/"\\\\= \u0061"#), None);
+        assert_eq!(
+            token.hide_in(br#"0123456789a/"\ 0123456789a/"\\\\=x \u0061"#),
+            None
+        );
     }
 }
