@@ -4,7 +4,7 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pubsink_core::envelope::Envelope;
-use pubsink_core::failure::{Class, ErrorClass};
+use pubsink_core::failure::ErrorClass;
 use serde::Serialize;
 
 use super::attempts::Finished;
@@ -63,7 +63,7 @@ impl Report {
                     may_be_twice: false,
                     attempts,
                 });
-                self.tell(line, failure.class, failure);
+                self.tell(line, failure);
                 let kept = self.dead_letters.hook(line, envelope, failure, attempts);
                 self.check_dead_letters(line, kept);
             }
@@ -89,7 +89,7 @@ impl Report {
             may_be_twice: false,
             attempts: 0,
         });
-        self.tell(line, Class::Permanent, &error);
+        self.tell(line, &format_args!("permanent: {error}"));
         let kept = self.dead_letters.line(text);
         self.check_dead_letters(line, kept);
         self.flush();
@@ -136,12 +136,11 @@ impl Report {
         self.outcomes.write(outcome);
     }
 
-    fn tell(&self, line: u64, class: Class, why: &dyn std::fmt::Display) {
+    fn tell(&self, line: u64, why: &dyn std::fmt::Display) {
         if self.outcomes.is_somewhere() || self.failed > FAILURES_TOLD {
             return;
         }
-        let class = class.error_class().as_str();
-        self.say(&format!("pubsink: line {line} failed ({class}): {why}"));
+        self.say(&format!("pubsink: line {line} failed: {why}"));
         if self.failed == FAILURES_TOLD {
             self.say("pubsink: further failures are counted; --outcomes - shows all");
         }

@@ -96,7 +96,7 @@ fn without_outcomes_the_first_failures_are_told_and_the_rest_counted() {
     assert_eq!((told, done.stdout.as_str()), (10, ""));
     let first = done.stderr.lines().next().unwrap();
     assert!(
-        first.starts_with("pubsink: line 1 failed (permanent): column 1: "),
+        first.starts_with("pubsink: line 1 failed: permanent: column 1: "),
         "{first}"
     );
     assert!(
