@@ -2,7 +2,7 @@
 
 use crate::sim::answers::Answer;
 use crate::sim::messages::{keyed, message};
-use crate::sim::{Sim, defaults, options};
+use crate::sim::{Sim, defaults, ms, options};
 
 #[test]
 fn direct_deliveries_leave_at_once_one_request_each_and_eight_at_a_time() {
@@ -61,4 +61,25 @@ fn a_direct_message_of_a_key_keeps_its_place_among_the_batched_ones() {
     assert_eq!(sim.sent_at(), [0, 50, 100, 150]);
     assert_eq!(sim.stored_tags(), [1, 2, 3, 4, 5]);
     sim.assert_quiescent();
+}
+
+#[test]
+fn a_direct_message_of_an_idle_key_leaves_at_once() {
+    let mut sim = Sim::new(&defaults(), |_| Answer::stored());
+    sim.admit_direct(1, keyed(1, "k"));
+    sim.run();
+    assert_eq!(sim.sent_at(), [0]);
+    sim.assert_quiescent();
+}
+
+#[test]
+fn what_fills_a_batch_of_a_key_while_it_is_busy_leaves_with_its_turn() {
+    let options = options(|b| b.batch_max_entries(2).batch_linger(ms(500)));
+    let mut sim = Sim::new(&options, |_| Answer::stored());
+    for tag in 1..=4 {
+        sim.admit(tag, keyed(tag, "k"));
+    }
+    sim.run();
+    assert_eq!(sim.sent(), [[1, 2], [3, 4]]);
+    assert_eq!(sim.sent_at(), [0, 50]);
 }
