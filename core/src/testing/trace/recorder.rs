@@ -136,7 +136,7 @@ impl Recorder {
             self.tokens.push(token.clone());
             self.tokens.len() - 1
         });
-        format!("trace-token-{}", place + 1)
+        format!("tok-{}", place + 1)
     }
 
     fn since_start(&mut self, at: Instant) -> u64 {
