@@ -22,6 +22,7 @@ pub struct PublisherOptions {
     project: ProjectId,
     topic: TopicId,
     endpoint: Endpoint,
+    topic_name: String,
     publish_url: Uri,
     settings: Settings,
 }
@@ -90,8 +91,8 @@ impl PublisherOptions {
 
     /// `projects/P/topics/T`.
     #[must_use]
-    pub fn topic_name(&self) -> String {
-        format!("projects/{}/topics/{}", self.project, self.topic)
+    pub fn topic_name(&self) -> &str {
+        &self.topic_name
     }
 
     /// Where publish requests go.
@@ -161,6 +162,8 @@ impl PublisherOptionsBuilder {
             .parse()
             .map_err(|_| OptionError::new("endpoint", &url, "a shorter URL"))?;
         Ok(PublisherOptions {
+            // Once: every admission measures it.
+            topic_name: format!("projects/{project}/topics/{topic}"),
             project,
             topic,
             endpoint,

@@ -255,7 +255,7 @@ fn check_attribute(name: &str, value: &str) -> Result<(), InvalidMessage> {
 /// The message by its own measure, then alone in a request: a server may never answer one that is
 /// too large.
 fn check_sizes(sizes: &Sizes, options: &PublisherOptions) -> Result<(), Reason> {
-    let protobuf = protobuf_len(&options.topic_name(), sizes.protobuf);
+    let protobuf = protobuf_len(options.topic_name(), sizes.protobuf);
     let checks = [
         (
             sizes.message,

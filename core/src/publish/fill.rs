@@ -18,7 +18,7 @@ impl BatchLimits {
         Self {
             entries: options.batch_max_entries(),
             data: options.batch_max_bytes(),
-            topic_name: options.topic_name(),
+            topic_name: options.topic_name().to_owned(),
         }
     }
 

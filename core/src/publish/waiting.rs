@@ -70,10 +70,7 @@ impl<T> Waiting<T> {
         self.len += 1;
         let key = entry.admission.ordering_key();
         if key.is_empty() {
-            match Kind::of(&entry.admission) {
-                Kind::Batched => self.batched.push(entry),
-                Kind::Direct => self.direct.push(entry),
-            }
+            self.outlet(Kind::of(&entry.admission)).push(entry);
             return;
         }
         let key = key.clone();

@@ -41,8 +41,13 @@ impl<T> Publisher<T> {
 
     /// Whether the time for closing is over: the next poll gives everything up.
     pub(super) fn is_past_closing(&self, now: Instant) -> bool {
-        let deadline = self.closing.as_ref().and_then(|closing| closing.deadline);
-        deadline.is_some_and(|deadline| deadline <= now)
+        self.closing_deadline()
+            .is_some_and(|deadline| deadline <= now)
+    }
+
+    /// When closing gives up, where it is closing and does.
+    pub(super) fn closing_deadline(&self) -> Option<Instant> {
+        self.closing.as_ref()?.deadline
     }
 
     /// Settles everything that is held: the time for closing is over.

@@ -127,7 +127,7 @@ impl<T> Publisher<T> {
                 self.waiting.close();
                 // Closed twice, the sooner deadline counts: a handle that is dropped after a
                 // bounded shutdown does not unbind it.
-                let before = self.closing.as_ref().and_then(|closing| closing.deadline);
+                let before = self.closing_deadline();
                 let deadline = before.into_iter().chain(deadline).min();
                 self.closing = Some(Closing { deadline });
                 Ok(())
@@ -186,7 +186,7 @@ impl<T> Publisher<T> {
             return Step::Wait(None, WaitReason::Closed);
         }
         let timeout = self.deadlines.first().map(|(due, _)| *due);
-        let closing = self.closing.as_ref().and_then(|closing| closing.deadline);
+        let closing = self.closing_deadline();
         let linger = Kind::ALL
             .into_iter()
             .filter(|kind| self.has_room(*kind))

@@ -101,7 +101,7 @@ proptest! {
 
     #[test]
     fn the_protobuf_counted_is_the_protobuf_of_an_independent_encoder(batch in batches()) {
-        let topic = defaults().topic_name();
+        let topic = defaults().topic_name().to_owned();
         let counted: usize = batch.iter().map(|message| counted(message)[3]).sum();
         let empty = protobuf::publish_request(&topic, &[]).len();
         prop_assert_eq!(counted, protobuf::publish_request(&topic, &batch).len() - empty);

@@ -202,7 +202,7 @@ impl Watch {
             "{data} bytes of data"
         );
         assert!(request.body().len() <= REQUEST_MAX_BODY_BYTES);
-        let protobuf = protobuf::publish_request(&options.topic_name(), messages).len();
+        let protobuf = protobuf::publish_request(options.topic_name(), messages).len();
         assert!(protobuf <= REQUEST_MAX_PROTOBUF_BYTES);
 
         let same_key = self
