@@ -23,6 +23,9 @@ pub struct DeliveryContext {
     /// Whether the delivery may share a request with others. Dispatch sets it; a direct delivery
     /// is one request, sent without lingering.
     pub batch: bool,
+    /// This delivery is the next one of its ordering key by the caller's own order: a key that was
+    /// stopped goes on with it. Dispatch sets it.
+    pub resume_key: bool,
 }
 
 impl Default for DeliveryContext {
@@ -35,6 +38,7 @@ impl Default for DeliveryContext {
             max_headers: None,
             forward_headers_max_bytes: None,
             batch: false,
+            resume_key: false,
         }
     }
 }

@@ -1,5 +1,9 @@
 //! The reasons a delivery can fail for.
 
+use std::fmt;
+use std::sync::Arc;
+
+use crate::failure::ErrorClass;
 use crate::text::Text;
 
 /// What happened to a message that was not delivered.
@@ -73,6 +77,30 @@ pub enum Reason {
     /// The body is too large to travel in the message, and its claim cannot be used.
     #[error("{0}")]
     ClaimCheck(ClaimProblem),
+    /// An earlier message of its ordering key failed, and the key is held
+    /// ([`OrderingOnFailure::Hold`](crate::options::OrderingOnFailure::Hold)) until it is resumed.
+    /// Nothing was sent.
+    ///
+    /// The failure is [`Transient`](crate::failure::Class::Transient), whatever the first failure
+    /// was: this message is not at fault, and it passes once its key is resumed. Trying it again
+    /// before that gives the same refusal at once, without a request, so that a loop that retries
+    /// by class does no harm. The first failure's own class stands in the reason.
+    #[error("{0}")]
+    KeyStopped(StoppedKey),
+    /// A sink of the user's own failed, in its own words
+    /// ([`Failure::transient`](crate::failure::Failure::transient) and its sisters), or broke: it
+    /// panicked, or was dropped before it had answered.
+    #[error("the sink failed: {detail}")]
+    Sink {
+        /// What the sink said.
+        detail: Text,
+    },
+    /// The attempt was not done in its time (`attempt_timeout`) and was stopped.
+    #[error("the attempt took longer than {after_ms} ms and was stopped")]
+    AttemptTimeout {
+        /// The time it had.
+        after_ms: u64,
+    },
 }
 
 impl Reason {
@@ -89,6 +117,9 @@ impl Reason {
             Self::Transport { .. } => "transport",
             Self::BatchQueueFull { .. } => "batch_queue_full",
             Self::ClaimCheck(_) => "claim_check",
+            Self::KeyStopped(_) => "key_stopped",
+            Self::Sink { .. } => "sink",
+            Self::AttemptTimeout { .. } => "attempt_timeout",
         }
     }
 }
@@ -245,4 +276,70 @@ pub enum ClaimProblem {
         /// The hook's tenant (`default` where it has none).
         hook: Text,
     },
+}
+
+/// An ordering key that nothing is sent of until it is resumed.
+///
+/// Shown with at most 64 characters of the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct StoppedKey {
+    /// The key.
+    pub key: Text,
+    /// The first failure: why the message failed that the others stand behind. Shared with that
+    /// message's own failure.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "serialize_shared"))]
+    pub cause: Arc<Reason>,
+    /// That failure's class, as operators filter by it.
+    pub class: ErrorClass,
+    /// Whether that failure is the operator's to mend.
+    pub config: bool,
+    /// Whether every other key is stopped with it, until all are resumed: it failed when
+    /// [`max_stopped_keys`](crate::options::PublisherOptionsBuilder::max_stopped_keys) others were
+    /// stopped already.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "std::ops::Not::not"))]
+    pub every_key: bool,
+}
+
+impl fmt::Display for StoppedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = shown(&self.key);
+        let class = match self.config {
+            true => "configuration",
+            false => self.class.as_str(),
+        };
+        let cause = &self.cause;
+        if self.every_key {
+            write!(
+                f,
+                "every ordering key is stopped: the table of stopped keys (max_stopped_keys) was \
+                 full when a message of key {key} failed ({class}: {cause}); resume all keys to \
+                 go on"
+            )
+        } else {
+            write!(
+                f,
+                "ordering key {key} is stopped: an earlier message of it failed ({class}: \
+                 {cause}); resume the key to go on"
+            )
+        }
+    }
+}
+
+/// A key as people read it: quoted, and its head where it is long.
+fn shown(key: &str) -> String {
+    const CHARS_MAX: usize = 64;
+    match key.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{:?}…", &key[..end]),
+        None => format!("{key:?}"),
+    }
+}
+
+#[cfg(feature = "serde")]
+fn serialize_shared<S: serde::Serializer>(
+    reason: &Arc<Reason>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&**reason, serializer)
 }

@@ -22,6 +22,8 @@ mod direct;
 mod fairness;
 #[path = "publisher/flushing.rs"]
 mod flushing;
+#[path = "publisher/holding/mod.rs"]
+mod holding;
 #[path = "publisher/misuse.rs"]
 mod misuse;
 #[path = "publisher/ordering.rs"]

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
-use pubsink_core::options::PublisherOptions;
+use pubsink_core::options::{OrderingOnFailure, PublisherOptions};
 use pubsink_core::publish::{Gauges, Input, Message, Output};
 use pubsink_core::testing::{Answer, Event, Simulation, TokenAnswer, trace};
 
 #[derive(Debug, Arbitrary)]
 struct Script {
+    /// Its highest bit says whether a failure stops its key.
     seed: u64,
     /// What the token provider does, over and over; where nothing, there is none.
     tokens: Vec<TokenAnswer>,
@@ -24,13 +25,21 @@ struct Script {
 /// What the caller does next.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 enum Act {
-    Admit { tenant: u8, key: u8, size: u16 },
+    Admit {
+        tenant: u8,
+        key: u8,
+        size: u16,
+    },
+    /// The longest ones resume a key instead, or all; so earlier inputs keep their meaning.
     Wait(u16),
     Flush,
-    Close { after: Option<u16> },
+    Close {
+        after: Option<u16>,
+    },
 }
 
 const CEILING: usize = 24;
+const STOPPED_MAX: usize = 2;
 
 /// What always holds.
 #[derive(Default)]
@@ -43,7 +52,13 @@ pub(crate) fn run(data: &[u8]) {
     let Ok(script) = Script::arbitrary_take_rest(Unstructured::new(data)) else {
         return;
     };
+    let on_failure = match script.seed >> 63 {
+        0 => OrderingOnFailure::Continue,
+        _ => OrderingOnFailure::Hold,
+    };
     let options = PublisherOptions::builder("p", "hooks")
+        .ordering_on_failure(on_failure)
+        .max_stopped_keys(STOPPED_MAX)
         .batch_max_entries(7)
         .batch_max_bytes(3_000)
         .batch_queue_max(CEILING)
@@ -73,6 +88,7 @@ pub(crate) fn run(data: &[u8]) {
     }
     sim.run();
     // Whatever happened, all is settled in the end: with answers, or by time alone.
+    sim.resume_all();
     assert_eq!(sim.machine().gauges(), Gauges::default());
     let watch = watch.borrow();
     assert!(watch.open.is_empty() && watch.flushes.is_empty());
@@ -93,6 +109,8 @@ fn apply(sim: &mut Simulation<u64>, tag: u64, act: Act) {
             }
             sim.admit(tag, message);
         }
+        Act::Wait(u16::MAX) => sim.resume_all(),
+        Act::Wait(key @ 0xFFF0..) => sim.resume(&(key % 4).to_string()),
         Act::Wait(ms) => sim.run_until(sim.elapsed() + Duration::from_millis(ms.into())),
         Act::Flush => sim.flush(tag),
         Act::Close { after } => sim.close(after.map(|ms| Duration::from_millis(ms.into()))),
@@ -107,6 +125,7 @@ impl Watch {
                 self.flushes.insert(*tag, self.open.clone());
             }
             Event::Handled(gauges) => {
+                assert!(gauges.stopped_keys <= STOPPED_MAX);
                 assert!(gauges.messages <= CEILING.min(self.open.len()) && gauges.requests <= 2);
             }
             Event::Output(Output::Settled { tag, .. }) => {

@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod names;
+mod ordering;
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,6 +13,7 @@ use http::Uri;
 
 pub use endpoint::{DEFAULT_ENDPOINT, Endpoint};
 pub use names::{ProjectId, TopicId};
+pub use ordering::{OrderingKey, OrderingOnFailure};
 
 use crate::envelope::Envelope;
 use crate::limits::ORDERING_KEY_MAX_BYTES;
@@ -31,6 +33,8 @@ pub struct PublisherOptions {
 #[derive(Debug, Clone)]
 struct Settings {
     ordering_key: OrderingKey,
+    ordering_on_failure: OrderingOnFailure,
+    max_stopped_keys: usize,
     inline_max_bytes: usize,
     max_message_bytes: usize,
     timeout: Duration,
@@ -55,6 +59,8 @@ impl PublisherOptions {
             endpoint: Ok(DEFAULT_ENDPOINT.to_owned()),
             settings: Settings {
                 ordering_key: OrderingKey::None,
+                ordering_on_failure: OrderingOnFailure::Continue,
+                max_stopped_keys: 1_024,
                 inline_max_bytes: 65_536,
                 max_message_bytes: 10_000_000,
                 timeout: Duration::from_secs(5),
@@ -191,6 +197,13 @@ macro_rules! plain_options {
 }
 
 plain_options! {
+    /// What a failed message does to the later ones of its ordering key. Default: they go on.
+    ordering_on_failure: OrderingOnFailure;
+    /// The most ordering keys that are remembered as stopped, with
+    /// [`OrderingOnFailure::Hold`]. Default 1,024, at least 1. A stopped key costs its name and the
+    /// reason it failed for, at most 10 KB. When one more fails, every ordering key is stopped
+    /// until all are resumed: it could not be told any more which of them is whole.
+    max_stopped_keys: usize;
     /// The largest body that travels in the message; a larger one needs a claim.
     /// Default 65,536 bytes, at least 1.
     inline_max_bytes: usize;
@@ -233,6 +246,7 @@ impl PublisherOptions {
 impl Settings {
     fn check(&self) -> Result<(), OptionError> {
         let any = 1..=usize::MAX;
+        check("max_stopped_keys", self.max_stopped_keys, any.clone())?;
         check("inline_max_bytes", self.inline_max_bytes, any.clone())?;
         check("max_message_bytes", self.max_message_bytes, 1..=10_000_000)?;
         check_millis("timeout", self.timeout, 1..=u64::MAX)?;
@@ -294,28 +308,6 @@ fn words<N: fmt::Display + PartialEq>(range: &RangeInclusive<N>, no_end: &N) -> 
     format!("{} to {}", range.start(), range.end())
 }
 
-/// The ordering key of hook deliveries. Plain messages carry their own.
-#[derive(Clone, Default)]
-pub enum OrderingKey {
-    /// No key: messages are unordered.
-    #[default]
-    None,
-    /// The same key for every hook.
-    Fixed(String),
-    /// A key made from the hook; an empty one means none.
-    FromEnvelope(Arc<dyn Fn(&Envelope) -> String + Send + Sync>),
-}
-
-impl fmt::Debug for OrderingKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("None"),
-            Self::Fixed(key) => f.debug_tuple("Fixed").field(key).finish(),
-            Self::FromEnvelope(_) => f.write_str("FromEnvelope(…)"),
-        }
-    }
-}
-
 /// An option that is out of range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("option {option} is {value:?}; it must be {expected}")]
@@ -330,7 +322,7 @@ pub struct OptionError {
 }
 
 impl OptionError {
-    fn new(option: &'static str, value: &str, expected: &str) -> Self {
+    pub(crate) fn new(option: &'static str, value: &str, expected: &str) -> Self {
         Self {
             option,
             value: value.to_owned(),

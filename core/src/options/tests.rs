@@ -22,6 +22,8 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!(options.batch_queue_tenant(), 1_024);
     assert_eq!(options.batch_max_inflight(), 8);
     assert_eq!(options.sink_concurrency(), 8);
+    assert_eq!(options.ordering_on_failure(), OrderingOnFailure::Continue);
+    assert_eq!(options.max_stopped_keys(), 1_024);
     let url = options.publish_url().to_string();
     assert_eq!(
         url,
@@ -87,6 +89,7 @@ fn each_option_refuses_what_lies_outside_its_range() {
             "at least 1",
         ),
         ("sink_concurrency", |b| b.sink_concurrency(0), "at least 1"),
+        ("max_stopped_keys", |b| b.max_stopped_keys(0), "at least 1"),
     ];
     for (option, set, expected) in cases {
         let error = set(builder()).build().unwrap_err();
@@ -110,7 +113,8 @@ fn the_edges_of_each_range_are_inside_it() {
         .batch_queue_bytes(1)
         .batch_queue_tenant(1)
         .batch_max_inflight(1)
-        .sink_concurrency(1);
+        .sink_concurrency(1)
+        .max_stopped_keys(1);
     assert!(least.build().is_ok());
     let most = builder()
         .batch_linger(Duration::from_millis(60_000))

@@ -54,6 +54,7 @@ pub struct Admission {
     sizes: Sizes,
     attempt: u32,
     direct: bool,
+    resumes_key: bool,
     diagnostics: Diagnostics,
 }
 
@@ -84,6 +85,7 @@ impl Admission {
             sizes: Sizes::default(),
             attempt: 1,
             direct: !options.batch(),
+            resumes_key: false,
             diagnostics: Diagnostics::default(),
         };
         admission.checked(options)
@@ -114,6 +116,7 @@ impl Admission {
             sizes: Sizes::default(),
             attempt: context.attempt.max(1),
             direct: !(options.batch() && context.batch),
+            resumes_key: context.resume_key,
             diagnostics,
         };
         admission.checked(options)
@@ -124,6 +127,21 @@ impl Admission {
     pub fn with_attempt(mut self, attempt: u32) -> Self {
         self.attempt = attempt.max(1);
         self
+    }
+
+    /// The same message as the next one of its ordering key by the caller's own order: where the
+    /// key was stopped it goes on with this message, once it is admitted. Hooks say so in
+    /// [`DeliveryContext::resume_key`].
+    #[must_use]
+    pub fn resuming_key(mut self) -> Self {
+        self.resumes_key = true;
+        self
+    }
+
+    /// Whether its ordering key goes on with it.
+    #[must_use]
+    pub fn resumes_key(&self) -> bool {
+        self.resumes_key
     }
 
     /// Whether it is sent in a request of its own.
@@ -144,16 +162,18 @@ impl Admission {
         self.tenant.as_ref()
     }
 
+    /// Its ordering key; empty where it has none.
+    #[must_use]
+    pub fn ordering_key(&self) -> &Text {
+        &self.ordering_key
+    }
+
     pub(crate) fn content(&self) -> &Content {
         &self.content
     }
 
     pub(crate) fn attributes(&self) -> &Attributes {
         &self.attributes
-    }
-
-    pub(crate) fn ordering_key(&self) -> &Text {
-        &self.ordering_key
     }
 
     pub(crate) fn sizes(&self) -> Sizes {

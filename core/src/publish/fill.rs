@@ -126,4 +126,17 @@ mod tests {
     fn a_message_over_the_byte_limit_leaves_alone() {
         assert_eq!(fitting(of(7_600_000, 10_200_000, 7_600_100)), 1);
     }
+
+    #[test]
+    fn what_leaves_is_taken_off_by_every_measure() {
+        let (one, other) = (of(1, 20, 300), of(4_000, 50_000, 600_000));
+        let mut fill = Fill::default();
+        fill.add(one);
+        let alone = fill;
+        fill.add(other);
+        fill.remove(other);
+        assert_eq!(fill, alone);
+        fill.remove(one);
+        assert_eq!(fill, Fill::default());
+    }
 }

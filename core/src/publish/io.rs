@@ -41,6 +41,14 @@ pub enum Input<T> {
         /// Comes back in [`Output::Flushed`].
         tag: T,
     },
+    /// Go on with an ordering key that was stopped. Nothing happens where it was not, and while
+    /// every key is stopped ([`Gauges::every_key_stopped`]) it stays so.
+    Resume {
+        /// The key.
+        key: Text,
+    },
+    /// Go on with every ordering key.
+    ResumeAll,
     /// Take nothing more, and settle everything: at the deadline what is left is given up.
     Close {
         /// When to give up. Without one every message gets its one attempt.
@@ -77,13 +85,13 @@ pub enum Output<T> {
     },
 }
 
-/// What a machine wants next.
+/// What a machine wants next. `R` is the machine's own list of reasons to wait.
 #[derive(Debug)]
-pub enum Step<O> {
+pub enum Step<O, R = WaitReason> {
     /// Do this, then poll again.
     Do(O),
     /// Nothing until this instant, or the next input.
-    Wait(Option<Instant>, WaitReason),
+    Wait(Option<Instant>, R),
 }
 
 /// Why a machine waits, so that a busy loop can be explained.
@@ -139,4 +147,9 @@ pub struct Gauges {
     pub ordering_keys: usize,
     /// Tenants with something not settled.
     pub tenants: usize,
+    /// Ordering keys that are remembered as stopped: at most
+    /// [`max_stopped_keys`](crate::options::PublisherOptions::max_stopped_keys).
+    pub stopped_keys: usize,
+    /// Whether every ordering key is stopped, because one more failed than could be remembered.
+    pub every_key_stopped: bool,
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::admission::Admission;
-use super::entry::Kind;
+use super::entry::{Entry, Kind};
 use super::flushes::Stretch;
 use super::waiting::Batch;
 use crate::failure::Diagnostics;
@@ -38,20 +38,29 @@ pub(super) struct Member<T> {
     pub(super) diagnostics: Diagnostics,
 }
 
+impl<T> Member<T> {
+    /// Takes a message apart: what settles it, and what is sent of it.
+    pub(super) fn new(mut entry: Entry<T>) -> (Self, Admission) {
+        let member = Self {
+            tag: entry.tag,
+            attempt: entry.admission.attempt(),
+            tenant: entry.admission.tenant().cloned(),
+            size: entry.admission.size(),
+            stretch: entry.stretch,
+            diagnostics: entry.admission.take_diagnostics(),
+        };
+        (member, entry.admission)
+    }
+}
+
 impl<T> Job<T> {
     pub(super) fn new(kind: Kind, batch: Batch<T>) -> Self {
         let mut members = Vec::with_capacity(batch.entries.len());
         let mut fresh = Vec::with_capacity(batch.entries.len());
-        for mut entry in batch.entries {
-            members.push(Some(Member {
-                tag: entry.tag,
-                attempt: entry.admission.attempt(),
-                tenant: entry.admission.tenant().cloned(),
-                size: entry.admission.size(),
-                stretch: entry.stretch,
-                diagnostics: entry.admission.take_diagnostics(),
-            }));
-            fresh.push(entry.admission);
+        for entry in batch.entries {
+            let (member, admission) = Member::new(entry);
+            members.push(Some(member));
+            fresh.push(admission);
         }
         Self {
             kind,

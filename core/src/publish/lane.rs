@@ -49,6 +49,12 @@ impl<T> Lane<T> {
         self.batched.is_full(limits) || self.entries.len() > self.batched.len()
     }
 
+    /// Takes every message of it.
+    pub(super) fn take_all(&mut self) -> Vec<Entry<T>> {
+        self.batched = Fill::default();
+        std::mem::take(&mut self.entries).into()
+    }
+
     /// Takes the messages at its head that leave the same way and fit one request.
     pub(super) fn take(&mut self, limits: &BatchLimits) -> Vec<Entry<T>> {
         let mut fill = Fill::default();

@@ -24,6 +24,7 @@ mod linger;
 mod machine;
 mod outlet;
 mod request;
+mod stopped;
 mod tenants;
 #[cfg(test)]
 mod testing;

@@ -141,6 +141,34 @@ impl<T> Waiting<T> {
         }
     }
 
+    /// Takes what waits behind the request of `key`, in order.
+    pub(super) fn take_behind(&mut self, key: &Text) -> Vec<Entry<T>> {
+        let lane = self.lanes.get_mut(key);
+        let taken = lane.map(Lane::take_all).unwrap_or_default();
+        self.len -= taken.len();
+        taken
+    }
+
+    /// Takes everything of ordering keys that have no request, each key's in order.
+    pub(super) fn take_idle_keys(&mut self) -> Vec<Entry<T>> {
+        let mut taken = Vec::new();
+        while let Some(key) = self.pop_idle_key() {
+            let lane = self.lanes.remove(&key);
+            taken.extend(lane.into_iter().flat_map(|lane| lane.entries));
+        }
+        self.len -= taken.len();
+        taken
+    }
+
+    /// A key that lingers, or has its turn.
+    fn pop_idle_key(&mut self) -> Option<Text> {
+        if let Some((_, key)) = self.lingering.pop_first() {
+            return Some(key);
+        }
+        let batched = self.batched.ready.pop();
+        batched.or_else(|| self.direct.ready.pop())
+    }
+
     /// What waits now leaves without lingering.
     pub(super) fn flush(&mut self, now: Instant) {
         self.linger.flush(now);

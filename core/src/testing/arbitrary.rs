@@ -48,6 +48,7 @@ impl<'a> Arbitrary<'a> for DeliveryContext {
             max_headers: u.arbitrary()?,
             forward_headers_max_bytes: u.arbitrary()?,
             batch: u.arbitrary()?,
+            resume_key: u.arbitrary()?,
         })
     }
 }

@@ -145,6 +145,16 @@ impl<T: fmt::Debug> Simulation<T> {
         self.take(Input::Flush { tag });
     }
 
+    /// Goes on with an ordering key that was stopped, now.
+    pub fn resume(&mut self, key: &str) {
+        self.take(Input::Resume { key: key.into() });
+    }
+
+    /// Goes on with every ordering key, now.
+    pub fn resume_all(&mut self) {
+        self.take(Input::ResumeAll);
+    }
+
     /// Closes the publisher. What is not settled `limit` from now is given up.
     pub fn close(&mut self, limit: Option<Duration>) {
         // A limit past the end of time is none.

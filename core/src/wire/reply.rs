@@ -217,3 +217,43 @@ fn as_millis<S: serde::Serializer>(
     let millis = pause.map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
     serde::Serialize::serialize(&millis, serializer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reply with `expected` ids whose body is `len` bytes long.
+    fn padded(expected: usize, len: usize) -> Reply {
+        let ids = vec!["\"17\""; expected].join(",");
+        let body = format!("{{\"messageIds\":[{ids}]}}");
+        let padding = " ".repeat(len - body.len());
+        Reply {
+            status: 200,
+            body: format!("{body}{padding}").into(),
+            ..Reply::default()
+        }
+    }
+
+    fn is_a_slice(reply: &Reply, id: &MessageId) -> bool {
+        reply.body.as_ptr_range().contains(&id.as_str().as_ptr())
+    }
+
+    #[test]
+    fn ids_are_slices_of_a_reply_and_copies_from_one_that_is_mostly_something_else() {
+        for expected in [1, 3, 100] {
+            let limit = 1_024 + 64 * expected;
+            for (len, slices) in [(limit - 1, true), (limit, true), (limit + 1, false)] {
+                let reply = padded(expected, len);
+                let Verdict::Delivered(ids) = read_reply(&reply, expected) else {
+                    panic!("{len}");
+                };
+                assert_eq!(ids.len(), expected);
+                assert!(ids.iter().all(|id| id.as_str() == "17"));
+                assert!(
+                    ids.iter().all(|id| is_a_slice(&reply, id) == slices),
+                    "{len}"
+                );
+            }
+        }
+    }
+}

@@ -135,7 +135,9 @@ fn what_a_snapshot_shows_of_the_machine() {
       "waiting": 0,
       "requests": 1,
       "ordering_keys": 1,
-      "tenants": 1
+      "tenants": 1,
+      "stopped_keys": 0,
+      "every_key_stopped": false
     }
     "#);
     insta::assert_json_snapshot!(sim.requests(), @r#"

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use pubsink_core::delivery::DeliveryContext;
 use pubsink_core::envelope::Envelope;
-use pubsink_core::options::PublisherOptions;
+use pubsink_core::options::{OrderingOnFailure, PublisherOptions};
 use pubsink_core::publish::Message;
 use pubsink_core::reason::TransportKind;
 use pubsink_core::testing::trace::{ReplayError, replay};
@@ -219,4 +219,45 @@ fn the_first_line_that_is_none_or_is_another_is_named() {
     );
     let cut = lines[..send].join("\n");
     assert!(replay(&cut, start).is_ok(), "a trace may end anywhere");
+}
+
+#[test]
+fn a_run_that_holds_keys_replays_too() {
+    let start = Instant::now();
+    let options = PublisherOptions::builder("my-project", "hooks")
+        .ordering_key("k")
+        .ordering_on_failure(OrderingOnFailure::Hold)
+        .max_stopped_keys(3);
+    let mut sim = Simulation::builder(options.build().unwrap(), start)
+        .record()
+        .serve(|request| match request.messages.len() {
+            2 => replies::error(403, "PERMISSION_DENIED", "no").into(),
+            _ => Answer::stored(),
+        });
+    let next = DeliveryContext {
+        resume_key: true,
+        ..DeliveryContext::batched()
+    };
+    for tag in ["fails", "fails with it"] {
+        sim.deliver(tag, &hook(), &DeliveryContext::batched());
+    }
+    sim.run();
+    sim.deliver("is stopped", &hook(), &DeliveryContext::batched());
+    sim.resume("another");
+    sim.deliver("is next", &hook(), &next);
+    sim.resume_all();
+    sim.run();
+    let trace = sim.trace();
+    for part in [
+        r#""hold_max_stopped_keys":3"#,
+        r#""in":"resume","key":"another""#,
+        r#""in":"resume_all""#,
+        r#""resume_key":true"#,
+        r#""kind":"key_stopped","key":"k""#,
+    ] {
+        assert_eq!(trace.matches(part).count(), 1, "{part}: {trace}");
+    }
+    let replayed = replay(&trace, start).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(replayed.requests.len(), 2);
+    assert_eq!(replayed.outcomes.len(), 4);
 }

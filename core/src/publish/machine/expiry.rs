@@ -64,7 +64,9 @@ impl<T> Publisher<T> {
                 State::Authorizing | State::Reauthorizing(..) => &unsent,
             };
             self.outputs.push_back(Output::Cancel(id));
-            self.end(id, fate);
+            // This stops no ordering key: all of it is settled for one and the same reason.
+            self.fail(request.job, request.part.clone(), fate);
+            self.finish(id);
         }
         self.parts = [VecDeque::new(), VecDeque::new()];
         while let Some((id, job)) = self.jobs.first_key_value() {
@@ -92,11 +94,8 @@ impl<T> Publisher<T> {
     }
 
     /// Fails all that is left of a job that has no request.
-    pub(super) fn fail_job(&mut self, id: u64, fate: &Fate) {
-        let parts = self.jobs.get_mut(&id).map(Job::take_parts);
-        for part in parts.into_iter().flatten() {
-            self.fail(id, part, fate);
-        }
+    fn fail_job(&mut self, id: u64, fate: &Fate) {
+        self.fail_parts(id, fate);
         self.jobs.remove(&id);
     }
 }

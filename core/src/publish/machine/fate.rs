@@ -21,10 +21,10 @@ pub(super) enum FateClass {
 }
 
 impl Fate {
-    pub(super) fn is(class: Class, reason: Reason) -> Self {
+    pub(super) fn is(class: Class, reason: impl Into<Arc<Reason>>) -> Self {
         Self {
             class: FateClass::Is(class),
-            reason: Arc::new(reason),
+            reason: reason.into(),
             may_have_been_stored: false,
         }
     }

@@ -4,6 +4,7 @@ mod expiry;
 mod fate;
 mod requests;
 mod settlement;
+mod stopping;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -16,6 +17,7 @@ use super::flushes::Flushes;
 use super::io::{Gauges, Input, Misuse, Output, Step, WaitReason};
 use super::job::Job;
 use super::request::RequestId;
+use super::stopped::StoppedKeys;
 use super::waiting::Waiting;
 use crate::options::PublisherOptions;
 use crate::reason::Reason;
@@ -40,6 +42,7 @@ pub struct Publisher<T> {
     ceilings: Ceilings,
     flushes: Flushes<T>,
     waiting: Waiting<T>,
+    stopped: StoppedKeys,
     jobs: BTreeMap<u64, Job<T>>,
     /// Jobs with bisected parts that wait for a request, by kind; once for each part.
     parts: [VecDeque<u64>; 2],
@@ -90,6 +93,7 @@ impl<T> Publisher<T> {
             ceilings: Ceilings::new(&options),
             flushes: Flushes::new(),
             waiting: Waiting::new(&options),
+            stopped: StoppedKeys::new(&options),
             jobs: BTreeMap::new(),
             parts: [VecDeque::new(), VecDeque::new()],
             requests: BTreeMap::new(),
@@ -121,6 +125,14 @@ impl<T> Publisher<T> {
                 self.waiting.flush(now);
                 self.flushes.flush(tag);
                 self.report_flushes();
+                Ok(())
+            }
+            Input::Resume { key } => {
+                self.resume_key(&key);
+                Ok(())
+            }
+            Input::ResumeAll => {
+                self.resume_all_keys();
                 Ok(())
             }
             Input::Close { deadline } => {
@@ -166,6 +178,8 @@ impl<T> Publisher<T> {
             requests: self.requests.len(),
             ordering_keys: self.waiting.keys(),
             tenants: self.ceilings.tenants(),
+            stopped_keys: self.stopped.len(),
+            every_key_stopped: self.stopped.every_key().is_some(),
         }
     }
 

@@ -236,10 +236,12 @@ impl<T> Publisher<T> {
         Ok(self.requests.get(&id))
     }
 
-    /// Settles a request's messages with one failure.
+    /// Settles a request's messages with one failure, which may stop their ordering key.
     pub(super) fn end(&mut self, id: RequestId, fate: &Fate) {
         if let Some(request) = self.requests.get(&id) {
-            self.fail(request.job, request.part.clone(), fate);
+            let job = request.job;
+            self.fail(job, request.part.clone(), fate);
+            self.stop_key(job, fate);
             self.finish(id);
         }
     }

@@ -9,7 +9,7 @@ use super::fate::{Fate, FateClass, closed};
 use crate::failure::{Class, Failure, Outcome};
 use crate::publish::admission::Admission;
 use crate::publish::io::Output;
-use crate::publish::job::Member;
+use crate::publish::job::{Job, Member};
 use crate::retry::throttle_draw;
 
 impl<T> Publisher<T> {
@@ -18,7 +18,8 @@ impl<T> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// The mark and the failure: the publisher holds as much as it may, or is closed.
+    /// The mark and the failure: the publisher holds as much as it may, the message's ordering key
+    /// is stopped, or the publisher is closed.
     pub fn try_admit(
         &mut self,
         now: Instant,
@@ -29,10 +30,16 @@ impl<T> Publisher<T> {
         let (tenant, size) = (admission.tenant(), admission.size());
         let mut failure = if self.closing.is_some() {
             Failure::new(Class::Transient, closed("the publisher is closed"))
+        } else if let Some(stopped) = self.stopped.refusal(&admission) {
+            Failure::new(Class::Transient, stopped)
         } else if let Err(full) = self.ceilings.admit(tenant, size) {
             let pause = throttle_draw(&mut self.rng, admission.attempt());
             Failure::new(Class::RetryAfter(pause), full)
         } else {
+            // Only now: refused for a ceiling it would leave its key open to a later message.
+            if admission.resumes_key() {
+                self.resume_key(admission.ordering_key());
+            }
             let stretch = self.flushes.admit();
             self.waiting.push(tag, admission, stretch, now);
             return Ok(());
@@ -60,20 +67,32 @@ impl<T> Publisher<T> {
         let Some(members) = self.jobs.get_mut(&job).map(|job| job.take(part)) else {
             return;
         };
-        for mut member in members.collect::<Vec<_>>() {
-            let class = match fate.class {
-                // Each with a draw of its own, so that they do not come back together.
-                FateClass::Throttled(at_least) => {
-                    let draw = throttle_draw(&mut self.rng, member.attempt);
-                    Class::RetryAfter(at_least.map_or(draw, |pause| pause.max(draw)))
-                }
-                FateClass::Is(class) => class,
-            };
-            let mut failure = Failure::new(class, Arc::clone(&fate.reason));
-            failure.may_have_been_stored = fate.may_have_been_stored;
-            failure.diagnostics = std::mem::take(&mut member.diagnostics);
-            self.settle(member, Err(failure));
+        for member in members.collect::<Vec<_>>() {
+            self.fail_member(member, fate);
         }
+    }
+
+    /// Settles what is left of a job and has no request.
+    pub(super) fn fail_parts(&mut self, job: u64, fate: &Fate) {
+        let parts = self.jobs.get_mut(&job).map(Job::take_parts);
+        for part in parts.into_iter().flatten() {
+            self.fail(job, part, fate);
+        }
+    }
+
+    pub(super) fn fail_member(&mut self, mut member: Member<T>, fate: &Fate) {
+        let class = match fate.class {
+            // Each with a draw of its own, so that they do not come back together.
+            FateClass::Throttled(at_least) => {
+                let draw = throttle_draw(&mut self.rng, member.attempt);
+                Class::RetryAfter(at_least.map_or(draw, |pause| pause.max(draw)))
+            }
+            FateClass::Is(class) => class,
+        };
+        let mut failure = Failure::new(class, Arc::clone(&fate.reason));
+        failure.may_have_been_stored = fate.may_have_been_stored;
+        failure.diagnostics = std::mem::take(&mut member.diagnostics);
+        self.settle(member, Err(failure));
     }
 
     pub(super) fn report_flushes(&mut self) {

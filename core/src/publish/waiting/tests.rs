@@ -1,6 +1,6 @@
 use super::*;
 use crate::publish::flushes::Flushes;
-use crate::publish::testing::{admission, at, builder};
+use crate::publish::testing::{admission, at, builder, tags};
 
 /// What waits, with a linger of 20 ms and at most 3 messages a batch.
 struct Queue(Waiting<u32>);
@@ -143,4 +143,50 @@ fn once_it_closes_nothing_lingers() {
         .flat_map(|(_, tags)| tags)
         .collect();
     assert_eq!(taken.len(), 3);
+}
+
+#[test]
+fn what_waits_behind_a_request_is_taken_out_in_order() {
+    let mut queue = Queue::new();
+    for tag in 1..=3 {
+        queue.push(tag, "/k", 0);
+    }
+    assert_eq!(queue.batched(0), batch("k", &[1, 2, 3]));
+    queue.push(4, "/k", 1);
+    queue.push(5, "/k!", 1);
+    queue.push(6, "/l", 1);
+    assert_eq!(tags(&queue.0.take_behind(&"k".into())), [4, 5]);
+    assert!(queue.0.take_behind(&"k".into()).is_empty());
+    assert_eq!((queue.0.len(), queue.0.keys()), (1, 2));
+    queue.release("k");
+    assert_eq!((queue.0.len(), queue.0.keys()), (1, 1));
+    // Nothing is left of what its batch was counted as.
+    queue.push(7, "/k", 2);
+    queue.push(8, "/k", 2);
+    assert_eq!(queue.batched(21), batch("l", &[6]));
+    assert_eq!(queue.batched(22), batch("k", &[7, 8]));
+}
+
+#[test]
+fn keys_without_a_request_are_taken_out_wherever_they_wait() {
+    let mut queue = Queue::new();
+    for tag in 1..=3 {
+        queue.push(tag, "/busy", 0);
+    }
+    assert_eq!(queue.batched(0), batch("busy", &[1, 2, 3]));
+    queue.push(4, "/busy", 0);
+    queue.push(5, "/lingers", 0);
+    queue.push(6, "/direct!", 0);
+    queue.push(7, "/", 0);
+    for tag in 11..=14 {
+        queue.push(tag, "/ready", 0);
+    }
+    let mut taken = tags(&queue.0.take_idle_keys());
+    taken.sort_unstable();
+    assert_eq!(taken, [5, 6, 11, 12, 13, 14]);
+    assert_eq!((queue.0.len(), queue.0.keys()), (2, 1));
+    assert_eq!(queue.0.due(Kind::Direct), None);
+    assert_eq!(queue.batched(20), batch("", &[7]));
+    queue.release("busy");
+    assert_eq!(queue.batched(20), batch("busy", &[4]));
 }

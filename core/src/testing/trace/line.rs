@@ -47,6 +47,10 @@ pub(super) enum Given {
     Flush {
         tag: String,
     },
+    Resume {
+        key: String,
+    },
+    ResumeAll,
     Close {
         deadline_ns: Option<u64>,
     },
@@ -65,6 +69,8 @@ pub(super) struct Admitted {
     pub(super) tenant: Option<String>,
     pub(super) attempt: u32,
     pub(super) direct: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) resume_key: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) headers_left_out: Vec<String>,
 }

@@ -57,6 +57,10 @@ impl Recorder {
                 detail: detail.to_string(),
             },
             Input::Flush { tag } => Given::Flush { tag: name(tag) },
+            Input::Resume { key } => Given::Resume {
+                key: key.to_string(),
+            },
+            Input::ResumeAll => Given::ResumeAll,
             Input::Close { deadline } => Given::Close {
                 deadline_ns: deadline.map(|deadline| self.since_start(deadline)),
             },
@@ -184,6 +188,7 @@ fn admitted(tag: &impl fmt::Debug, admission: &Admission) -> Admitted {
         tenant: admission.tenant().map(ToString::to_string),
         attempt: admission.attempt(),
         direct: admission.is_direct(),
+        resume_key: admission.resumes_key(),
         headers_left_out: admission.clone().take_diagnostics().headers_left_out,
     }
 }

@@ -203,6 +203,8 @@ impl Run {
                 detail: detail.into(),
             },
             Given::Flush { tag } => Input::Flush { tag },
+            Given::Resume { key } => Input::Resume { key: key.into() },
+            Given::ResumeAll => Input::ResumeAll,
             Given::Close { deadline_ns } => Input::Close {
                 deadline: deadline_ns.map(|after| self.start + Duration::from_nanos(after)),
             },
@@ -223,7 +225,10 @@ impl Run {
             headers_left_out: admitted.headers_left_out,
         };
         let admission = Admission::message(message, &self.widest).map_err(text)?;
-        let admission = admission.with_attempt(admitted.attempt);
+        let mut admission = admission.with_attempt(admitted.attempt);
+        if admitted.resume_key {
+            admission = admission.resuming_key();
+        }
         Ok((
             admitted.tag,
             admission.restored(diagnostics, admitted.direct),

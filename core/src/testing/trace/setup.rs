@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::line::nanos;
-use crate::options::{OptionError, PublisherOptions};
+use crate::options::{OptionError, OrderingOnFailure, PublisherOptions};
 
 /// The version of the form.
 pub(super) const VERSION: u32 = 1;
@@ -34,6 +34,10 @@ struct Options {
     batch_queue_tenant: usize,
     batch_max_inflight: usize,
     sink_concurrency: usize,
+    /// With `OrderingOnFailure::Hold`: the most stopped keys. Traces from before there was that
+    /// option have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hold_max_stopped_keys: Option<usize>,
 }
 
 impl Setup {
@@ -52,6 +56,10 @@ impl Setup {
             batch_queue_tenant: options.batch_queue_tenant(),
             batch_max_inflight: options.batch_max_inflight(),
             sink_concurrency: options.sink_concurrency(),
+            hold_max_stopped_keys: match options.ordering_on_failure() {
+                OrderingOnFailure::Hold => Some(options.max_stopped_keys()),
+                OrderingOnFailure::Continue => None,
+            },
         };
         Self {
             pubsink_trace: VERSION,
@@ -63,7 +71,13 @@ impl Setup {
 
     pub(super) fn options(&self) -> Result<PublisherOptions, OptionError> {
         let options = &self.options;
-        PublisherOptions::builder(&options.project, &options.topic)
+        let mut builder = PublisherOptions::builder(&options.project, &options.topic);
+        if let Some(max) = options.hold_max_stopped_keys {
+            builder = builder
+                .ordering_on_failure(OrderingOnFailure::Hold)
+                .max_stopped_keys(max);
+        }
+        builder
             .endpoint(&options.endpoint)
             .timeout(Duration::from_nanos(options.timeout_ns))
             .batch(options.batch)

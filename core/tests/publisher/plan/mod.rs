@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pubsink_core::options::PublisherOptions;
+use pubsink_core::options::{OrderingOnFailure, PublisherOptions};
 use pubsink_core::publish::{Admission, Input, Message};
 use pubsink_core::testing::SimulationBuilder;
 
@@ -41,12 +41,16 @@ struct Limits {
     queue_tenant: usize,
     inflight: usize,
     concurrency: usize,
+    /// Whether a failure stops its key, and how many keys are remembered then.
+    hold: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
 enum Act {
     Admit(Arrival),
     Flush,
+    /// Of one key, or of all.
+    Resume(Option<u8>),
     /// With a deadline so many ms away.
     Close(Option<u64>),
 }
@@ -61,6 +65,7 @@ struct Arrival {
     /// The server refuses every request it is in.
     poisoned: bool,
     attempt: u32,
+    resumes_key: bool,
 }
 
 /// What a plan came to.
@@ -97,6 +102,8 @@ impl Plan {
                     sim.handle(Input::Admit { tag, admission }).unwrap();
                 }
                 Act::Flush => sim.flush(tag),
+                Act::Resume(Some(key)) => sim.resume(&name_of(*key)),
+                Act::Resume(None) => sim.resume_all(),
                 Act::Close(deadline) => sim.close(deadline.map(ms)),
             }
         }
@@ -140,7 +147,12 @@ impl Plan {
 
     fn options(&self) -> Arc<PublisherOptions> {
         let limits = &self.limits;
-        crate::sim::options(|b| {
+        crate::sim::options(|mut b| {
+            if let Some(max) = limits.hold {
+                b = b
+                    .ordering_on_failure(OrderingOnFailure::Hold)
+                    .max_stopped_keys(max);
+            }
             b.batch_linger(ms(limits.linger))
                 .timeout(ms(limits.timeout))
                 .batch_max_entries(limits.entries)
@@ -191,10 +203,7 @@ impl Plan {
 
 impl Arrival {
     fn key(&self) -> String {
-        match self.key {
-            0 => String::new(),
-            key => format!("key {key}"),
-        }
+        name_of(self.key)
     }
 
     fn admission(&self, tag: u64, options: &PublisherOptions) -> Admission {
@@ -208,6 +217,17 @@ impl Arrival {
         } else {
             Admission::message(message, options).unwrap()
         };
-        admission.with_attempt(self.attempt)
+        let admission = admission.with_attempt(self.attempt);
+        match self.resumes_key {
+            true => admission.resuming_key(),
+            false => admission,
+        }
+    }
+}
+
+fn name_of(key: u8) -> String {
+    match key {
+        0 => String::new(),
+        key => format!("key {key}"),
     }
 }

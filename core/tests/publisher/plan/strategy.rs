@@ -35,12 +35,14 @@ fn limits() -> impl Strategy<Value = Limits> {
         prop_oneof![1..600_usize, Just(1_000_000)],
         1..20_usize,
     );
-    (batch, queue, 1..4_usize, 1..4_usize).prop_map(
+    let hold = proptest::option::of(1..5_usize);
+    (batch, queue, 1..4_usize, 1..4_usize, hold).prop_map(
         |(
             (linger, timeout, entries, data),
             (queue, queue_bytes, queue_tenant),
             inflight,
             concurrency,
+            hold,
         )| Limits {
             linger,
             timeout,
@@ -51,6 +53,7 @@ fn limits() -> impl Strategy<Value = Limits> {
             queue_tenant,
             inflight,
             concurrency,
+            hold,
         },
     )
 }
@@ -59,6 +62,8 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         40 => arrival().prop_map(Act::Admit),
         3 => Just(Act::Flush),
+        4 => (0..4_u8).prop_map(|key| Act::Resume(Some(key))),
+        1 => Just(Act::Resume(None)),
         1 => proptest::option::of(0..400_u64).prop_map(Act::Close),
     ]
 }
@@ -67,14 +72,17 @@ fn arrival() -> impl Strategy<Value = Arrival> {
     let tenant = proptest::option::of(0..3_u8);
     let direct = prop::bool::weighted(0.25);
     let poisoned = prop::bool::weighted(0.06);
-    (tenant, 0..4_u8, 0..40_usize, direct, poisoned, 1..90_u32).prop_map(
-        |(tenant, key, size, direct, poisoned, attempt)| Arrival {
+    let resumes_key = prop::bool::weighted(0.1);
+    let how = (direct, poisoned, resumes_key);
+    (tenant, 0..4_u8, 0..40_usize, how, 1..90_u32).prop_map(
+        |(tenant, key, size, (direct, poisoned, resumes_key), attempt)| Arrival {
             tenant,
             key,
             size,
             direct,
             poisoned,
             attempt,
+            resumes_key,
         },
     )
 }

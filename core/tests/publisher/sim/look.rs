@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::header::AUTHORIZATION;
 use pubsink_core::failure::{Class, Failure};
 use pubsink_core::publish::{Gauges, RequestId};
+use pubsink_core::reason::{Reason, StoppedKey};
 use pubsink_core::testing::{SentMessage, SentRequest, Settled};
 
 use super::{Sim, messages};
@@ -81,6 +82,17 @@ impl Sim {
             .collect()
     }
 
+    /// The stopped key that `tag` failed for.
+    pub(crate) fn stopped(&self, tag: u64) -> &StoppedKey {
+        let failure = self.failure(tag);
+        assert_eq!(failure.class, Class::Transient);
+        assert!(!failure.may_have_been_stored);
+        match &*failure.reason {
+            Reason::KeyStopped(stopped) => stopped,
+            other => panic!("{tag}: {other}"),
+        }
+    }
+
     /// The id `tag` was delivered under.
     pub(crate) fn delivered(&self, tag: u64) -> &str {
         match &self.settled_of(tag).outcome {
@@ -143,6 +155,11 @@ impl Sim {
         let watch = self.watch.borrow();
         assert_eq!(watch.held(), 0, "messages without an outcome");
         assert_eq!(watch.flushes(), 0, "flushes without an end");
-        assert_eq!(self.machine().gauges(), Gauges::default());
+        let gauges = self.machine().gauges();
+        let mut idle = Gauges::default();
+        // Keys stay stopped, bounded, until somebody resumes them.
+        idle.stopped_keys = gauges.stopped_keys;
+        idle.every_key_stopped = gauges.every_key_stopped;
+        assert_eq!(gauges, idle);
     }
 }

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod answers;
+pub(crate) mod holding;
 pub(crate) mod look;
 pub(crate) mod messages;
 pub(crate) mod protobuf;

@@ -10,6 +10,7 @@ use pubsink_core::options::PublisherOptions;
 use pubsink_core::publish::{Gauges, Input, Output, RequestId};
 use pubsink_core::testing::Event;
 
+use super::holding::Holding;
 use super::look::Tagged as _;
 use super::{Recorded, origin, protobuf};
 
@@ -32,6 +33,7 @@ pub(crate) struct Watch {
     leaving: Option<(RequestId, usize)>,
     /// Unsettled messages of before each flush that waits.
     flushes: Vec<(u64, BTreeSet<u64>)>,
+    holding: Holding,
     /// When closing gives up.
     deadline: Option<Instant>,
 }
@@ -57,6 +59,7 @@ impl Watch {
             open: BTreeMap::new(),
             leaving: None,
             flushes: Vec::new(),
+            holding: Holding::new(options),
             deadline: None,
         }
     }
@@ -81,6 +84,7 @@ impl Watch {
     }
 
     fn before(&mut self, input: &Input<u64>) {
+        self.holding.before(input);
         match input {
             Input::Admit { tag, admission } => {
                 let held = Held {
@@ -112,6 +116,7 @@ impl Watch {
 
     /// The ceilings hold. A refused message is among ours until its outcome is out.
     fn check(&self, gauges: &Gauges) {
+        self.holding.check(gauges);
         let options = &self.options;
         assert!(gauges.messages <= options.batch_queue_max());
         assert!(gauges.bytes <= options.batch_queue_bytes() || gauges.messages == 1);
@@ -138,7 +143,8 @@ impl Watch {
                 self.cancelled.push(*id);
                 self.open.remove(id);
             }
-            Output::Settled { tag, .. } => {
+            Output::Settled { tag, outcome } => {
+                self.holding.settled(*tag, outcome);
                 let held = self.held.remove(tag);
                 let held = held.unwrap_or_else(|| panic!("{tag} is not held"));
                 self.bytes -= held.size;
@@ -174,6 +180,7 @@ impl Watch {
             Some((request.id, request.messages.len()))
         );
         assert_nothing_is_empty(request.body());
+        self.holding.sent(request);
         let (messages, options) = (&request.messages, &self.options);
         let held: Vec<_> = messages
             .iter()
