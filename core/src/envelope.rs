@@ -42,4 +42,12 @@ impl Envelope {
     pub fn size(&self) -> usize {
         self.body.len()
     }
+
+    /// What it counts against a ceiling of bytes: its body, its headers, its id and path.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let headers = self.headers.iter();
+        let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
+        self.body.len() + headers + self.id.len() + self.path.len()
+    }
 }

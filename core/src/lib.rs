@@ -44,7 +44,13 @@
 //! # }
 //! ```
 //!
-//! # Pure functions beside it
+//! # Dispatch
+//!
+//! [`dispatch::Dispatcher`] is a second machine with the same two verbs: it delivers every row of a
+//! [`journal`] to its [`sink`], tries again, and gives up in the end. [`journal::Table`] is a
+//! journal in memory.
+//!
+//! # Pure functions beside them
 //!
 //! [`message`] encodes and decodes the hook message; [`wire::read_reply`] classifies a reply;
 //! [`publish::Admission`] checks a message; [`claim`] reads claim refs; [`retry`] says when a
@@ -58,9 +64,11 @@ pub use {bytes, http};
 pub mod attributes;
 pub mod claim;
 pub mod delivery;
+pub mod dispatch;
 pub mod envelope;
 pub mod envelope_line;
 pub mod failure;
+pub mod journal;
 mod json;
 pub mod limits;
 pub mod message;
@@ -68,6 +76,7 @@ pub mod options;
 pub mod publish;
 pub mod reason;
 pub mod retry;
+pub mod sink;
 #[cfg(feature = "test-util")]
 pub mod testing;
 pub mod text;

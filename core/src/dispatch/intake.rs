@@ -1,0 +1,114 @@
+//! Hooks on their way to the journal.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::io::{CallId, EnqueueError, Hook};
+use super::options::DispatchOptions;
+use crate::journal::Enqueue;
+
+/// The most hooks of one call, and the most bytes: enough that a disk's sync costs each hook
+/// little, few enough that the first does not wait long for the last.
+const CALL_HOOKS: usize = 1_000;
+const CALL_BYTES: usize = 8 * 1024 * 1024;
+/// How many calls at a time: while one is synced, the next is made.
+const CALLS: usize = 2;
+
+/// Hooks that came in and are not kept yet.
+#[derive(Debug)]
+pub(super) struct Intake<T> {
+    max_hooks: usize,
+    max_bytes: usize,
+    hooks: usize,
+    bytes: usize,
+    waiting: VecDeque<(T, Enqueue, usize)>,
+    calls: BTreeMap<CallId, Vec<(T, usize)>>,
+}
+
+impl<T> Intake<T> {
+    pub(super) fn new(options: &DispatchOptions) -> Self {
+        Self {
+            max_hooks: options.intake_hooks,
+            max_bytes: options.intake_bytes,
+            hooks: 0,
+            bytes: 0,
+            waiting: VecDeque::new(),
+            calls: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.hooks
+    }
+
+    /// Takes a hook, or says what there is too much of. One that is too large by itself is taken
+    /// alone.
+    pub(super) fn push(&mut self, tag: T, hook: Hook) -> Result<(), (T, EnqueueError)> {
+        let bytes = hook.envelope.bytes();
+        let busy = |what, held| EnqueueError::Busy { what, held };
+        if self.hooks >= self.max_hooks {
+            return Err((tag, busy("hooks", self.hooks)));
+        }
+        if self.hooks > 0 && self.bytes.saturating_add(bytes) > self.max_bytes {
+            return Err((tag, busy("bytes of hooks", self.bytes)));
+        }
+        self.hooks += 1;
+        self.bytes += bytes;
+        let hook = Enqueue {
+            envelope: hook.envelope,
+            to: hook.to,
+            claim: hook.claim,
+            once: hook.once,
+        };
+        self.waiting.push_back((tag, hook, bytes));
+        Ok(())
+    }
+
+    /// The hooks of the next call, if there is one to make.
+    pub(super) fn next(&mut self, call: impl FnOnce() -> CallId) -> Option<(CallId, Vec<Enqueue>)> {
+        if self.waiting.is_empty() || self.calls.len() >= CALLS {
+            return None;
+        }
+        let (mut hooks, mut tags, mut total) = (Vec::new(), Vec::new(), 0);
+        while let Some((_, _, bytes)) = self.waiting.front() {
+            let full = hooks.len() >= CALL_HOOKS || total + bytes > CALL_BYTES;
+            if full && !hooks.is_empty() {
+                break;
+            }
+            if let Some((tag, hook, bytes)) = self.waiting.pop_front() {
+                total += bytes;
+                hooks.push(hook);
+                tags.push((tag, bytes));
+            }
+        }
+        let call = call();
+        self.calls.insert(call, tags);
+        Some((call, hooks))
+    }
+
+    /// A call was answered: the marks of its hooks.
+    pub(super) fn answered(&mut self, call: CallId) -> Option<Vec<T>> {
+        let tags = self.calls.remove(&call)?;
+        Some(
+            tags.into_iter()
+                .map(|(tag, bytes)| self.release(tag, bytes))
+                .collect(),
+        )
+    }
+
+    /// Everything is given up: the marks of all hooks, in order.
+    pub(super) fn take_all(&mut self) -> Vec<T> {
+        let called = std::mem::take(&mut self.calls).into_values().flatten();
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let all = called.chain(waiting.map(|(tag, _, bytes)| (tag, bytes)));
+        let all: Vec<_> = all.collect();
+        all.into_iter()
+            .map(|(tag, bytes)| self.release(tag, bytes))
+            .collect()
+    }
+
+    fn release(&mut self, tag: T, bytes: usize) -> T {
+        self.hooks -= 1;
+        self.bytes -= bytes;
+        tag
+    }
+}

@@ -1,0 +1,241 @@
+//! The queues of rows, and whose turn it is.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::journal::{Lane, Row};
+
+/// Every lane that has rows, in the journal or here. One that has neither costs nothing.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    lanes: BTreeMap<Lane, State>,
+    /// Lanes whose next row is due later, by when (unix milliseconds).
+    later: BTreeSet<(i64, Lane)>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When the next row is due that is not claimed.
+    due: Option<i64>,
+    /// Rows are being claimed; what became due meanwhile.
+    claiming: Option<Option<i64>>,
+    /// Claimed rows that wait for their attempt.
+    ready: VecDeque<Arc<Row>>,
+    /// How many rows are claimed and not recorded, those that are ready among them.
+    held: usize,
+}
+
+impl Lanes {
+    pub(super) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// How many of its rows are claimed.
+    pub(super) fn held(&self, lane: &Lane) -> usize {
+        self.lanes.get(lane).map_or(0, |state| state.held)
+    }
+
+    /// A row of `lane` is due then. Tells whether the lane is to be claimed from now.
+    pub(super) fn due(&mut self, now: i64, lane: &Lane, due: i64) -> bool {
+        let state = self.lanes.entry(lane.clone()).or_default();
+        if let Some(meanwhile) = &mut state.claiming {
+            *meanwhile = earlier(*meanwhile, Some(due));
+            return false;
+        }
+        let before = state.due;
+        state.due = earlier(before, Some(due));
+        let (after, was_now) = (state.due, before.is_some_and(|due| due <= now));
+        if before == after {
+            return was_now;
+        }
+        self.file(lane, before, after, now)
+    }
+
+    /// The lanes that have become due.
+    pub(super) fn wake(&mut self, now: i64) -> Vec<Lane> {
+        let mut woken = Vec::new();
+        while self.later.first().is_some_and(|(due, _)| *due <= now) {
+            woken.extend(self.later.pop_first().map(|(_, lane)| lane));
+        }
+        woken
+    }
+
+    /// When the next lane becomes due.
+    pub(super) fn next(&self) -> Option<i64> {
+        self.later.first().map(|(due, _)| *due)
+    }
+
+    /// Whether a row of `lane` is due by `now` that can be claimed.
+    pub(super) fn is_due(&self, now: i64, lane: &Lane) -> bool {
+        let state = self.lanes.get(lane);
+        state.is_some_and(|state| {
+            state.claiming.is_none() && state.due.is_some_and(|due| due <= now)
+        })
+    }
+
+    /// Rows of `lane` are being claimed.
+    pub(super) fn claim(&mut self, lane: &Lane) {
+        if let Some(state) = self.lanes.get_mut(lane) {
+            state.claiming = Some(None);
+        }
+    }
+
+    /// The claim was answered: with rows, or none, or not at all. Tells whether the lane is to be
+    /// claimed from again.
+    pub(super) fn claimed(
+        &mut self,
+        now: i64,
+        lane: &Lane,
+        rows: Vec<Arc<Row>>,
+        next_due: Option<i64>,
+    ) -> bool {
+        let Some(state) = self.lanes.get_mut(lane) else {
+            return false;
+        };
+        let before = state.due.take();
+        let meanwhile = state.claiming.take().flatten();
+        state.held += rows.len();
+        state.ready.extend(rows);
+        state.due = earlier(next_due, meanwhile);
+        let after = state.due;
+        let again = self.file(lane, before, after, now);
+        self.forget_if_empty(lane);
+        again
+    }
+
+    /// Takes the next claimed row.
+    pub(super) fn pop(&mut self, lane: &Lane) -> Option<Arc<Row>> {
+        self.lanes.get_mut(lane)?.ready.pop_front()
+    }
+
+    /// Whether a claimed row waits for its attempt.
+    pub(super) fn is_ready(&self, lane: &Lane) -> bool {
+        self.lanes
+            .get(lane)
+            .is_some_and(|state| !state.ready.is_empty())
+    }
+
+    /// Takes all claimed rows that wait.
+    pub(super) fn take_ready(&mut self, lane: &Lane) -> Vec<Arc<Row>> {
+        let state = self.lanes.get_mut(lane);
+        state.map_or_else(Vec::new, |state| state.ready.drain(..).collect())
+    }
+
+    /// A row is recorded: it is claimed no more.
+    pub(super) fn recorded(&mut self, lane: &Lane) {
+        if let Some(state) = self.lanes.get_mut(lane) {
+            state.held = state.held.saturating_sub(1);
+        }
+        self.forget_if_empty(lane);
+    }
+
+    /// Moves a lane to where its new due time belongs; tells whether that is now.
+    fn file(&mut self, lane: &Lane, before: Option<i64>, after: Option<i64>, now: i64) -> bool {
+        if let Some(before) = before {
+            self.later.remove(&(before, lane.clone()));
+        }
+        match after {
+            Some(due) if due > now => {
+                self.later.insert((due, lane.clone()));
+                false
+            }
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    fn forget_if_empty(&mut self, lane: &Lane) {
+        let empty = self.lanes.get(lane).is_some_and(|state| {
+            state.due.is_none() && state.claiming.is_none() && state.held == 0
+        });
+        if empty {
+            self.lanes.remove(lane);
+        }
+    }
+}
+
+fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    one.into_iter().chain(other).min()
+}
+
+/// Lanes in turns, each once.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    order: VecDeque<Lane>,
+    members: BTreeSet<Lane>,
+}
+
+impl Turns {
+    pub(super) fn push(&mut self, lane: &Lane) {
+        if self.members.insert(lane.clone()) {
+            self.order.push_back(lane.clone());
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Lane> {
+        let lane = self.order.pop_front()?;
+        self.members.remove(&lane);
+        Some(lane)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(source: &str) -> Lane {
+        Lane {
+            sink: "s".into(),
+            source: source.into(),
+            key: None,
+        }
+    }
+
+    #[test]
+    fn a_lane_is_due_now_or_later_and_the_earliest_counts() {
+        let mut lanes = Lanes::default();
+        assert!(!lanes.due(10, &lane("a"), 50));
+        assert!(!lanes.due(10, &lane("a"), 90));
+        assert_eq!(lanes.next(), Some(50));
+        assert!(lanes.due(10, &lane("a"), 5));
+        assert_eq!(lanes.next(), None);
+        assert!(!lanes.due(10, &lane("b"), 20));
+        assert_eq!(lanes.wake(20), [lane("b")]);
+        assert!(lanes.is_due(20, &lane("b")));
+    }
+
+    #[test]
+    fn what_becomes_due_while_rows_are_claimed_is_not_forgotten() {
+        let mut lanes = Lanes::default();
+        assert!(lanes.due(10, &lane("a"), 0));
+        lanes.claim(&lane("a"));
+        assert!(!lanes.is_due(10, &lane("a")));
+        // Kept by the journal after it looked for the claim.
+        assert!(!lanes.due(10, &lane("a"), 7));
+        assert!(lanes.claimed(10, &lane("a"), Vec::new(), None));
+        assert!(lanes.is_due(10, &lane("a")));
+        lanes.claim(&lane("a"));
+        assert!(!lanes.claimed(10, &lane("a"), Vec::new(), None));
+        assert_eq!(lanes.len(), 0);
+    }
+
+    #[test]
+    fn a_lane_has_one_turn_however_often_it_asks() {
+        let mut turns = Turns::default();
+        for source in ["a", "b", "a"] {
+            turns.push(&lane(source));
+        }
+        assert_eq!(turns.order.len(), 2);
+        assert_eq!(turns.pop(), Some(lane("a")));
+        turns.push(&lane("a"));
+        assert_eq!(
+            (turns.pop(), turns.pop()),
+            (Some(lane("b")), Some(lane("a")))
+        );
+        assert!(turns.is_empty());
+    }
+}

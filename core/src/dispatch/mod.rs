@@ -1,0 +1,33 @@
+//! Dispatch: every hook to every sink, until it is delivered or a dead letter.
+//!
+//! [`Dispatcher`] is the machine between a [journal](crate::journal) and the sinks. It keeps the
+//! hooks that come in, claims the rows that are due, has them attempted, and records what became
+//! of them. It decides all of it and does none of it:
+//!
+//! ```text
+//! hook ─▶ Store ─▶ journal ─▶ Claim ─▶ Attempt ─▶ sink
+//!                     ▲                             │
+//!                     └── Record: delivered, retry, dead letter ◀─┘
+//! ```
+//!
+//! Like every machine here it is fed by [`handle`](Dispatcher::handle) and drained by
+//! [`poll`](Dispatcher::poll) until it waits. What it holds is bounded by its windows, however
+//! many rows the journal has.
+
+mod attempts;
+mod breaker;
+mod intake;
+mod io;
+mod lanes;
+mod machine;
+mod options;
+mod records;
+mod replays;
+
+pub use breaker::{BreakerPolicy, BreakerState};
+pub use io::{
+    Accepted, AttemptId, CallId, DispatchGauges, DispatchInput, DispatchMisuse, DispatchOutput,
+    DispatchWait, EnqueueError, Event, Hook, Settled, SinkSpec,
+};
+pub use machine::Dispatcher;
+pub use options::{DispatchOptions, OnDead};

@@ -1,0 +1,17 @@
+//! The dispatcher machine on simulated time.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail like tests"
+)]
+
+mod attempts;
+mod breaker;
+mod closing;
+mod fairness;
+mod journal_faults;
+mod ordering;
+mod properties;
+mod replays;
+mod sim;

@@ -1,0 +1,241 @@
+//! Days of simulated time under seeded faults.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use pubsink_core::dispatch::{DispatchOptions, DispatchWait, OnDead, SinkSpec};
+use pubsink_core::failure::{Class, Failure};
+use pubsink_core::journal::{DeadId, Filter};
+use pubsink_core::reason::{Ceiling, Reason};
+use pubsink_core::retry::Rng;
+use pubsink_core::sink::Receipt;
+
+use crate::sim::{Sim, fails, ms, ok, sink};
+
+/// How a run goes.
+#[derive(Debug, Clone)]
+struct Plan {
+    seed: u64,
+    sinks: Vec<(bool, bool)>,
+    hooks: usize,
+    sources: usize,
+    keys: usize,
+    window_rows: usize,
+    window_bytes: usize,
+    concurrency: usize,
+    sink_concurrency: usize,
+    /// Percent of attempts that fail, and of journal calls.
+    bad: u8,
+    bad_journal: u8,
+    /// Restarts, at these hours.
+    restarts: Vec<u8>,
+    stop: bool,
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let shape = (
+        any::<u64>(),
+        prop::collection::vec(any::<(bool, bool)>(), 1..4),
+        1..120usize,
+        1..5usize,
+        0..4usize,
+    );
+    let limits = (1..40usize, 10..2_000usize, 1..10usize, 1..6usize);
+    let faults = (
+        0..95u8,
+        0..30u8,
+        prop::collection::vec(0..40u8, 0..4),
+        any::<bool>(),
+    );
+    (shape, limits, faults).prop_map(|(shape, limits, faults)| Plan {
+        seed: shape.0,
+        sinks: shape.1,
+        hooks: shape.2,
+        sources: shape.3,
+        keys: shape.4,
+        window_rows: limits.0,
+        window_bytes: limits.1,
+        concurrency: limits.2,
+        sink_concurrency: limits.3,
+        bad: faults.0,
+        bad_journal: faults.1,
+        restarts: faults.2,
+        stop: faults.3,
+    })
+}
+
+impl Plan {
+    fn sinks(&self) -> Vec<SinkSpec> {
+        let sinks = self.sinks.iter().enumerate();
+        sinks
+            .map(|(n, (batched, ordered))| SinkSpec {
+                batched: *batched,
+                ordered: *ordered,
+                ..sink(&format!("sink-{n}"))
+            })
+            .collect()
+    }
+
+    fn options(&self) -> DispatchOptions {
+        DispatchOptions {
+            window_rows: self.window_rows,
+            window_bytes: self.window_bytes,
+            concurrency: self.concurrency,
+            sink_concurrency: self.sink_concurrency,
+            on_dead: if self.stop {
+                OnDead::Stop
+            } else {
+                OnDead::Skip
+            },
+            ..DispatchOptions::default()
+        }
+    }
+
+    fn script(&self) -> crate::sim::Script {
+        let mut rng = Rng::with_seed(self.seed);
+        let bad = self.bad;
+        Box::new(move |_, _, _, _| {
+            let takes = match rng.u8(..20) {
+                0 => Duration::MAX,
+                1 => ms(40_000),
+                _ => ms(rng.u64(..2_000)),
+            };
+            let outcome = if rng.u8(..100) >= bad {
+                ok()
+            } else {
+                failure(&mut rng)
+            };
+            (takes, outcome)
+        })
+    }
+}
+
+fn failure(rng: &mut Rng) -> Result<Receipt, Failure> {
+    match rng.u8(..12) {
+        0 => fails(Class::Permanent),
+        1 => fails(Class::Config),
+        2 => fails(Class::RetryAfter(ms(rng.u64(..10_000_000)))),
+        3 => {
+            let reason = Reason::BatchQueueFull {
+                ceiling: Ceiling::Bytes,
+                max: 1,
+            };
+            Err(Failure::new(Class::RetryAfter(ms(rng.u64(..500))), reason))
+        }
+        _ => fails(Class::Transient),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// The simulation itself checks that no row is attempted twice at once, that nothing is
+    /// attempted while parked, that the caps hold and that no wait is in the past.
+    #[test]
+    fn every_hook_is_delivered_or_a_dead_letter_and_none_is_forgotten(plan in plan()) {
+        let mut sim = Sim::new(plan.options(), plan.sinks(), plan.script());
+        let mut rng = Rng::with_seed(plan.seed ^ 1);
+        let mut kept = 0;
+        for n in 0..plan.hooks {
+            let key = (plan.keys > 0).then(|| format!("key-{}", rng.usize(..plan.keys)));
+            sim.enqueue_keyed(
+                &n.to_string(),
+                &format!("src-{}", rng.usize(..plan.sources)),
+                key.as_deref(),
+            );
+            if rng.u8(..4) == 0 {
+                let at = sim.at();
+                sim.run_until(at + ms(rng.u64(..60_000)));
+            }
+        }
+        let mut settled = Vec::new();
+        let mut attempts = Vec::new();
+        let mut hours: Vec<_> = plan.restarts.iter().map(|h| u64::from(*h)).collect();
+        hours.sort_unstable();
+        let bad = plan.bad_journal;
+        for (restart, hour) in hours.iter().enumerate() {
+            let mut chance = Rng::with_seed(plan.seed ^ *hour);
+            sim.faults = Box::new(move |_, _| chance.u8(..100) < bad);
+            sim.run_until(Duration::from_secs(hour * 600));
+            kept += sim.seen.accepted.iter().filter(|(_, result)| result.is_ok()).count();
+            settled.append(&mut sim.seen.settled);
+            attempts.append(&mut sim.seen.attempts);
+            let mut table = sim.table;
+            table.forget_claims();
+            let seed = plan.seed ^ restart as u64;
+            // Its clock begins anew: that time went by is the machine's own business.
+            sim = Sim::over(table, plan.options(), plan.sinks(), plan.script(), seed);
+        }
+        let mut chance = Rng::with_seed(plan.seed ^ 99);
+        sim.faults = Box::new(move |at, _| at < Duration::from_secs(900_000) && chance.u8(..100) < bad);
+        loop {
+            let reason = sim.run();
+            prop_assert_eq!(reason, DispatchWait::Input);
+            let stopped = sim.table.stopped();
+            if stopped.is_empty() {
+                break;
+            }
+            for lane in stopped {
+                sim.resume(&lane.lane);
+            }
+        }
+        kept += sim.seen.accepted.iter().filter(|(_, result)| result.is_ok()).count();
+        settled.append(&mut sim.seen.settled);
+        attempts.append(&mut sim.seen.attempts);
+
+        prop_assert!(sim.table.is_empty(), "{} rows forgotten", sim.table.len());
+        let gauges = sim.machine.gauges();
+        prop_assert_eq!((gauges.rows, gauges.bytes, gauges.lanes, gauges.attempts), (0, 0, 0, 0));
+        let letters = sim.table.dead_letters(&Filter::default(), DeadId(0), usize::MAX);
+        let delivered = settled.iter().filter(|s| s.outcome.is_ok()).count();
+        // A restart may have kept from us what it had recorded; never a dead letter.
+        let rows = kept * plan.sinks.len();
+        prop_assert!(delivered + letters.len() <= rows);
+        if hours.is_empty() {
+            prop_assert_eq!(delivered + letters.len(), rows);
+        }
+        // The horizon and the attempts of the policy are held.
+        let policy = plan.options().retry;
+        for letter in &letters {
+            prop_assert!(letter.attempts <= policy.max_attempts);
+        }
+        if hours.is_empty() {
+            let mut first = BTreeMap::new();
+            for (at, sink, id, _) in &attempts {
+                let began = *first.entry((sink.clone(), id.clone())).or_insert(*at);
+                // The last attempt begins before the horizon's end plus the longest pause: what
+                // the service asked for, or the time its sink was left alone.
+                prop_assert!(*at <= began + policy.max_elapsed + policy.max_retry_after + ms(600_000));
+            }
+        }
+    }
+
+    #[test]
+    fn equal_inputs_give_equal_outputs(seed in any::<u64>()) {
+        let run = || {
+            let plan = Plan {
+                seed,
+                sinks: vec![(true, false), (false, true)],
+                hooks: 30,
+                sources: 3,
+                keys: 2,
+                window_rows: 10,
+                window_bytes: 1_000,
+                concurrency: 4,
+                sink_concurrency: 3,
+                bad: 60,
+                bad_journal: 0,
+                restarts: Vec::new(),
+                stop: false,
+            };
+            let mut sim = Sim::new(plan.options(), plan.sinks(), plan.script());
+            for n in 0..plan.hooks {
+                sim.enqueue_keyed(&n.to_string(), &format!("src-{}", n % 3), Some("k"));
+            }
+            sim.run();
+            (sim.seen.attempts, sim.seen.breakers, sim.seen.settled)
+        };
+        prop_assert_eq!(run(), run());
+    }
+}

@@ -1,0 +1,400 @@
+//! A dispatcher on simulated time: a journal that can fail, sinks that do as they are told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use pubsink_core::dispatch::{
+    Accepted, AttemptId, BreakerState, DispatchInput, DispatchOptions, DispatchOutput,
+    DispatchWait, Dispatcher, EnqueueError, Event, Hook, Settled, SinkSpec,
+};
+use pubsink_core::envelope::Envelope;
+use pubsink_core::failure::{Class, Failure};
+use pubsink_core::journal::{
+    Destination, JournalError, Lane, ReplayJob, RowId, Table, TableLimits,
+};
+use pubsink_core::publish::Step;
+use pubsink_core::reason::{Reason, TransportKind};
+use pubsink_core::sink::Receipt;
+
+/// The wall time at which a simulation begins.
+pub(crate) const BEGIN: i64 = 1_750_000_000_000;
+
+/// How long a sink takes, and what it says.
+pub(crate) type Saying = (Duration, Result<Receipt, Failure>);
+/// Asked at the begin of each attempt: the time since the simulation began, the sink, the hook's
+/// id and the number of the attempt.
+pub(crate) type Script = Box<dyn FnMut(Duration, &str, &str, u32) -> Saying>;
+/// Whether a call to the journal fails: asked with its name.
+pub(crate) type Faults = Box<dyn FnMut(Duration, &str) -> bool>;
+
+pub(crate) struct Sim {
+    pub(crate) machine: Dispatcher<u64>,
+    pub(crate) table: Table,
+    pub(crate) options: DispatchOptions,
+    pub(crate) script: Script,
+    pub(crate) faults: Faults,
+    /// How long the journal takes.
+    pub(crate) journal_takes: Duration,
+    start: Instant,
+    now: Instant,
+    sinks: BTreeMap<String, SinkSpec>,
+    /// Answers on their way.
+    answers: BTreeMap<(Instant, u64), Answer>,
+    serial: u64,
+    running: BTreeMap<AttemptId, (RowId, String, Instant)>,
+    next_tag: u64,
+    pub(crate) seen: Seen,
+}
+
+type Answer = Box<dyn FnOnce(&mut Sim) -> Option<DispatchInput<u64>>>;
+
+/// What was seen, for tests to look at.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) accepted: Vec<(u64, Result<Accepted, EnqueueError>)>,
+    /// When, which sink, which hook, which attempt.
+    pub(crate) attempts: Vec<(Duration, String, String, u32)>,
+    pub(crate) delivered: Vec<(String, String)>,
+    pub(crate) settled: Vec<Settled>,
+    pub(crate) breakers: Vec<(Duration, String, BreakerState)>,
+    pub(crate) journal_errors: Vec<&'static str>,
+    pub(crate) replays: Vec<ReplayJob>,
+    pub(crate) unknown_sinks: Vec<String>,
+    pub(crate) aborted: usize,
+    pub(crate) most_rows: usize,
+    pub(crate) most_bytes: usize,
+    pub(crate) most_counted: BTreeMap<String, usize>,
+    pub(crate) steps: usize,
+}
+
+pub(crate) fn sink(name: &str) -> SinkSpec {
+    SinkSpec {
+        name: name.into(),
+        batched: false,
+        ordered: false,
+    }
+}
+
+pub(crate) fn envelope(id: &str, source: &str, body: &[u8]) -> Arc<Envelope> {
+    Arc::new(Envelope {
+        id: id.into(),
+        source_id: source.into(),
+        tenant_id: None,
+        received_at: BEGIN,
+        method: "POST".into(),
+        path: "/".into(),
+        headers: Vec::new(),
+        content_type: None,
+        body: Bytes::copy_from_slice(body),
+        dedupe_key: None,
+    })
+}
+
+pub(crate) fn ok() -> Result<Receipt, Failure> {
+    Ok(Receipt::new())
+}
+
+pub(crate) fn fails(class: Class) -> Result<Receipt, Failure> {
+    let detail = "as it was told".into();
+    let transport = TransportKind::Other;
+    Err(Failure::new(class, Reason::Transport { transport, detail }))
+}
+
+pub(crate) fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+impl Sim {
+    pub(crate) fn new(options: DispatchOptions, sinks: Vec<SinkSpec>, script: Script) -> Self {
+        Self::over(
+            Table::new(TableLimits {
+                rows: u64::MAX,
+                bytes: u64::MAX,
+            }),
+            options,
+            sinks,
+            script,
+            7,
+        )
+    }
+
+    /// A dispatcher that finds `table` when it starts.
+    pub(crate) fn over(
+        table: Table,
+        options: DispatchOptions,
+        sinks: Vec<SinkSpec>,
+        script: Script,
+        seed: u64,
+    ) -> Self {
+        #[allow(clippy::disallowed_methods, reason = "any instant will do")]
+        let start = Instant::now();
+        let machine = Dispatcher::new(options.clone(), sinks.clone(), start, BEGIN, seed);
+        let mut sim = Self {
+            machine: machine.unwrap(),
+            options,
+            script,
+            faults: Box::new(|_, _| false),
+            journal_takes: ms(1),
+            start,
+            now: start,
+            sinks: sinks.into_iter().map(|s| (s.name.to_string(), s)).collect(),
+            answers: BTreeMap::new(),
+            serial: 0,
+            running: BTreeMap::new(),
+            next_tag: 0,
+            seen: Seen::default(),
+            table,
+        };
+        for (lane, due) in sim.table.lanes() {
+            sim.input(DispatchInput::Due { lane, due });
+        }
+        for job in sim.table.replays() {
+            sim.input(DispatchInput::Replay(job));
+        }
+        sim
+    }
+
+    pub(crate) fn at(&self) -> Duration {
+        self.now - self.start
+    }
+
+    pub(crate) fn unix(&self) -> i64 {
+        BEGIN + i64::try_from(self.at().as_millis()).unwrap()
+    }
+
+    /// Enqueues a hook for every sink.
+    pub(crate) fn enqueue(&mut self, id: &str, source: &str) -> u64 {
+        self.enqueue_keyed(id, source, None)
+    }
+
+    pub(crate) fn enqueue_keyed(&mut self, id: &str, source: &str, key: Option<&str>) -> u64 {
+        let to = self.sinks.values().map(|sink| Destination {
+            sink: sink.name.clone(),
+            key: key.map(Into::into),
+        });
+        let hook = Hook {
+            envelope: envelope(id, source, b"{}"),
+            to: to.collect(),
+            claim: None,
+            once: None,
+        };
+        self.enqueue_hook(hook)
+    }
+
+    pub(crate) fn enqueue_hook(&mut self, hook: Hook) -> u64 {
+        self.next_tag += 1;
+        let tag = self.next_tag;
+        self.input(DispatchInput::Enqueue { tag, hook });
+        tag
+    }
+
+    pub(crate) fn replay(&mut self, job: ReplayJob) {
+        let job = self.table.begin_replay(job).unwrap();
+        self.input(DispatchInput::Replay(job));
+    }
+
+    pub(crate) fn close(&mut self, deadline: Option<Duration>) {
+        let deadline = deadline.map(|at| self.start + at);
+        self.input(DispatchInput::Close { deadline });
+    }
+
+    pub(crate) fn resume(&mut self, lane: &Lane) {
+        if let Some(due) = self.table.resume(lane) {
+            let lane = lane.clone();
+            self.input(DispatchInput::Due { lane, due });
+        }
+    }
+
+    pub(crate) fn input(&mut self, input: DispatchInput<u64>) {
+        self.machine.handle(self.now, input).unwrap();
+        self.drain();
+    }
+
+    /// Runs until there is nothing to wait for; returns why.
+    pub(crate) fn run(&mut self) -> DispatchWait {
+        self.run_until(Duration::MAX)
+    }
+
+    /// Runs for so long at most, jumping from one thing that is due to the next.
+    pub(crate) fn run_until(&mut self, until: Duration) -> DispatchWait {
+        loop {
+            let (wait, reason) = self.drain();
+            let answer = self.answers.keys().next().map(|(at, _)| *at);
+            let next = wait.into_iter().chain(answer).min();
+            let end = self.start.checked_add(until);
+            match next {
+                Some(next) if end.is_none_or(|end| next <= end) => {
+                    assert!(next >= self.now, "a wait in the past: {reason:?}");
+                    self.now = next;
+                }
+                _ => {
+                    self.now = end.unwrap_or(self.now).max(self.now);
+                    return reason;
+                }
+            }
+            while let Some(entry) = self.answers.first_entry() {
+                if entry.key().0 > self.now {
+                    break;
+                }
+                let answer = entry.remove();
+                if let Some(input) = answer(self) {
+                    self.machine.handle(self.now, input).unwrap();
+                }
+            }
+        }
+    }
+
+    fn drain(&mut self) -> (Option<Instant>, DispatchWait) {
+        loop {
+            self.seen.steps += 1;
+            match self.machine.poll(self.now) {
+                Step::Do(output) => self.output(output),
+                Step::Wait(until, reason) => {
+                    assert!(
+                        until.is_none_or(|until| until > self.now),
+                        "a wait that is over already: {reason:?}"
+                    );
+                    self.check_ceilings();
+                    return (until, reason);
+                }
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        after: Duration,
+        answer: impl FnOnce(&mut Self) -> Option<DispatchInput<u64>> + 'static,
+    ) {
+        self.serial += 1;
+        // An answer that never comes.
+        let Some(at) = self.now.checked_add(after) else {
+            return;
+        };
+        self.answers.insert((at, self.serial), Box::new(answer));
+    }
+
+    /// Whether the journal fails; if so, before or after it did what it was asked.
+    fn fails(&mut self, what: &str) -> Option<JournalError> {
+        let at = self.at();
+        (self.faults)(at, what).then(|| JournalError::Storage("no space left".into()))
+    }
+
+    fn output(&mut self, output: DispatchOutput<u64>) {
+        let takes = self.journal_takes;
+        match output {
+            DispatchOutput::Store { call, hooks } => self.answer(takes, move |sim| {
+                let result = match sim.fails("store") {
+                    Some(error) => Err(error),
+                    None => sim.table.enqueue(sim.unix(), &hooks),
+                };
+                Some(DispatchInput::Stored { call, result })
+            }),
+            DispatchOutput::Claim { call, claim } => self.answer(takes, move |sim| {
+                let result = match sim.fails("claim") {
+                    Some(error) => Err(error),
+                    None => Ok(sim.table.claim(&claim)),
+                };
+                Some(DispatchInput::Claimed { call, result })
+            }),
+            DispatchOutput::Record { call, records } => self.answer(takes, move |sim| {
+                let result = match sim.fails("record") {
+                    Some(error) => Err(error),
+                    None => sim.table.record(&records),
+                };
+                Some(DispatchInput::Recorded { call, result })
+            }),
+            DispatchOutput::Replay { call, job, max } => self.answer(takes, move |sim| {
+                let result = match sim.fails("replay") {
+                    Some(error) => Err(error),
+                    None => sim.table.replay(sim.unix(), &job, max),
+                };
+                Some(DispatchInput::Replayed { call, result })
+            }),
+            DispatchOutput::Accepted { tag, result } => self.seen.accepted.push((tag, result)),
+            DispatchOutput::Abort(attempt) => {
+                self.seen.aborted += 1;
+                assert!(self.running.remove(&attempt).is_some(), "aborted twice");
+            }
+            DispatchOutput::Attempt {
+                attempt,
+                row,
+                context,
+            } => {
+                let at = self.at();
+                let sink = row.lane.sink.to_string();
+                let id = row.envelope.id.clone();
+                self.check_attempt(row.id, &sink);
+                assert_eq!(context.attempt, row.attempts + 1);
+                let number = context.attempt;
+                self.running
+                    .insert(attempt, (row.id, sink.clone(), self.now));
+                self.seen
+                    .attempts
+                    .push((at, sink.clone(), id.clone(), number));
+                let (takes, outcome) = (self.script)(at, &sink, &id, number);
+                self.answer(takes, move |sim| {
+                    // An aborted attempt ends without an answer.
+                    sim.running.remove(&attempt)?;
+                    if outcome.is_ok() {
+                        sim.seen.delivered.push((sink, id));
+                    }
+                    Some(DispatchInput::Attempted { attempt, outcome })
+                });
+            }
+            DispatchOutput::Event(event) => self.event(event),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let at = self.at();
+        match event {
+            Event::Settled(settled) => self.seen.settled.push(settled),
+            Event::Retry { .. } => {}
+            Event::Breaker { sink, state } => {
+                self.seen.breakers.push((at, sink.to_string(), state));
+            }
+            Event::Journal { what, .. } => self.seen.journal_errors.push(what),
+            Event::Replay(job) => self.seen.replays.push(job),
+            Event::UnknownSink(name) => self.seen.unknown_sinks.push(name.to_string()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn check_attempt(&self, row: RowId, sink: &str) {
+        let rows: BTreeSet<_> = self.running.values().map(|(row, ..)| *row).collect();
+        assert!(
+            !rows.contains(&row),
+            "row {row:?} is attempted twice at once"
+        );
+        let breakers = self.machine.breakers();
+        let open = breakers
+            .iter()
+            .any(|(name, state)| name.as_str() == sink && *state == BreakerState::Open);
+        assert!(!open, "an attempt on {sink} while it is parked");
+    }
+
+    fn check_ceilings(&mut self) {
+        let gauges = self.machine.gauges();
+        self.seen.most_rows = self.seen.most_rows.max(gauges.rows);
+        self.seen.most_bytes = self.seen.most_bytes.max(gauges.bytes);
+        assert!(gauges.rows <= self.options.window_rows);
+        let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, sink, _) in self.running.values() {
+            *counted.entry(sink).or_default() += 1;
+        }
+        let mut all = 0;
+        for (name, count) in counted {
+            let most = self.seen.most_counted.entry(name.to_owned()).or_default();
+            *most = count.max(*most);
+            if !self.sinks[name].batched {
+                assert!(count <= self.options.sink_concurrency, "{name}: {count}");
+                all += count;
+            }
+        }
+        assert!(all <= self.options.concurrency);
+    }
+}
