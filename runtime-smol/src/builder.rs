@@ -1,9 +1,12 @@
 //! The constructor a user calls.
 
+use std::sync::Arc;
+
 use pubsink_runtime::core::options::PublisherOptions;
 use pubsink_runtime::core::token::Token;
 use pubsink_runtime::seam::{Runtime as _, Transport};
 use pubsink_runtime::{Publisher, TokenProvider, connect};
+use smol::Executor;
 
 use crate::client::HttpClient;
 use crate::driver::Driver;
@@ -82,8 +85,11 @@ impl<T: Transport, P: TokenProvider> PublisherBuilder<T, P> {
     /// The publisher, and a driver that runs wherever it is polled: in a local executor, beside
     /// other futures, or in `block_on` on the main thread.
     pub fn build(self) -> (Publisher, Driver) {
+        let executor = Arc::new(Executor::new());
+        let runtime = Smol::from(&executor);
         let seed = seed_or_chance(self.seed);
-        Driver::connect(self.options, self.transport, self.tokens, seed)
+        let (publisher, driver) = connect(self.options, runtime, self.transport, self.tokens, seed);
+        (publisher, Driver::new(executor, driver))
     }
 }
 

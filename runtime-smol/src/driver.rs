@@ -6,34 +6,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use pubsink_runtime::core::options::PublisherOptions;
-use pubsink_runtime::seam::Transport;
-use pubsink_runtime::{Publisher, TokenProvider, connect};
 use smol::Executor;
 
-use crate::runtime::Smol;
-
-/// Runs a publisher and its requests, all inside this one future: any executor, or a plain
-/// `block_on`, is enough.
+/// Runs a publisher and its requests, or a dispatcher and its attempts, all inside this one
+/// future: any executor, or a plain `block_on`, is enough.
 ///
-/// It ends when the publisher was closed and everything is settled; dropped before that, it
-/// gives its requests up and settles what is left as failed. While nobody polls it nothing is
-/// sent, and requests in flight may run out of time.
-#[must_use = "a publisher sends nothing until its driver runs"]
+/// It ends when what it runs was closed and everything is settled; dropped before that, it gives
+/// what is under way up and settles what is left as failed. While nobody polls it nothing is sent,
+/// and requests in flight may run out of time.
+#[must_use = "nothing is sent until the driver runs"]
 pub struct Driver(Pin<Box<dyn Future<Output = ()> + Send>>);
 
 impl Driver {
-    pub(crate) fn connect<T: Transport, P: TokenProvider>(
-        options: PublisherOptions,
-        transport: T,
-        tokens: Option<P>,
-        seed: u64,
-    ) -> (Publisher, Self) {
-        let executor = Arc::new(Executor::new());
-        let runtime = Smol::from(&executor);
-        let (publisher, driver) = connect(options, runtime, transport, tokens, seed);
-        let all = async move { executor.run(driver).await };
-        (publisher, Self(Box::pin(all)))
+    /// Runs `driver` and the tasks it spawns on `executor`, which nobody else runs.
+    pub(crate) fn new(executor: Arc<Executor<'static>>, driver: pubsink_runtime::Driver) -> Self {
+        Self(Box::pin(async move { executor.run(driver).await }))
     }
 }
 

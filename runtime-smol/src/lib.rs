@@ -20,14 +20,19 @@
 
 mod builder;
 mod client;
+mod dispatch;
 mod driver;
 mod runtime;
 
 pub use builder::{PublisherBuilder, publisher};
 pub use client::{HttpClient, HttpClientBuilder};
+pub use dispatch::{DispatchBuilder, dispatch};
 pub use driver::Driver;
+pub use pubsink_runtime::dispatch::{
+    Acceptance, Dispatch, Incoming, JournalCall, Shutdown, StartError,
+};
 pub use pubsink_runtime::{
     CachedTokens, Delivery, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource, core,
-    seam,
+    journal, seam, sink,
 };
 pub use runtime::{Smol, SmolTimer};

@@ -15,12 +15,17 @@
 
 mod builder;
 mod client;
+mod dispatch;
 mod runtime;
 
 pub use builder::{NoRuntime, PublisherBuilder, publisher};
 pub use client::{HttpClient, HttpClientBuilder};
+pub use dispatch::{DispatchBuilder, dispatch};
+pub use pubsink_runtime::dispatch::{
+    Acceptance, Dispatch, Incoming, JournalCall, Shutdown, StartError,
+};
 pub use pubsink_runtime::{
     CachedTokens, Delivery, Driver, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource,
-    core, seam,
+    core, journal, seam, sink,
 };
 pub use runtime::{Tokio, TokioTimer};

@@ -40,8 +40,8 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A thread for each task: there are few, the driver and the requests in flight.
-#[derive(Clone)]
-struct Threads;
+#[derive(Debug, Clone)]
+pub(crate) struct Threads;
 
 impl Runtime for Threads {
     type Timer = ThreadTimer;
@@ -69,7 +69,7 @@ impl Runtime for Threads {
 }
 
 /// Polls, and parks this thread until it is woken.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -87,7 +87,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Its alarms go off in a thread of its own, which ends with it.
-struct ThreadTimer {
+pub(crate) struct ThreadTimer {
     at: Option<Instant>,
     waiting: Option<Waker>,
     alarms: Sender<(Instant, Waker)>,

@@ -8,7 +8,15 @@ use std::task::{Context, Poll};
 use pubsink_core::failure::{Failure, Outcome};
 
 use crate::shared::{Shared, driver_ended};
-use crate::slots::{Done, SlotId};
+use crate::slots::SlotId;
+use crate::waiter::Waiter;
+
+/// What a publisher's slot waits for.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Settled(Outcome),
+    Flushed,
+}
 
 /// A message on its way. Resolves once Pub/Sub has confirmed it, or it is known why not.
 ///
@@ -21,7 +29,7 @@ pub struct Delivery(State);
 #[derive(Debug)]
 enum State {
     Refused(Option<Box<Failure>>),
-    Admitted(Waiter),
+    Admitted(Waiter<Shared>),
 }
 
 impl Delivery {
@@ -55,7 +63,7 @@ impl Future for Delivery {
 /// A flush on its way. Resolves once everything admitted before it is settled.
 #[derive(Debug)]
 #[must_use = "a flush is done once it was awaited"]
-pub struct Flush(Option<Waiter>);
+pub struct Flush(Option<Waiter<Shared>>);
 
 impl Flush {
     /// A flush that waits for `slot`, or one with nothing to wait for.
@@ -71,42 +79,6 @@ impl Future for Flush {
         match &mut self.0 {
             Some(waiter) => waiter.poll(cx).map(|_| ()),
             None => Poll::Ready(()),
-        }
-    }
-}
-
-/// Waits in a slot, and leaves it when dropped.
-#[derive(Debug)]
-struct Waiter {
-    shared: Arc<Shared>,
-    slot: Option<SlotId>,
-}
-
-impl Waiter {
-    fn new(shared: &Arc<Shared>, slot: SlotId) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            slot: Some(slot),
-        }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Done> {
-        let Some(slot) = self.slot else {
-            // Polled after it was ready.
-            return Poll::Pending;
-        };
-        let done = self.shared.poll_slot(slot, cx);
-        if done.is_ready() {
-            self.slot = None;
-        }
-        done
-    }
-}
-
-impl Drop for Waiter {
-    fn drop(&mut self) {
-        if let Some(slot) = self.slot {
-            self.shared.abandon(slot);
         }
     }
 }

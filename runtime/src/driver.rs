@@ -84,18 +84,24 @@ where
         limits: SendLimits::new(options.timeout()),
     };
     let end = End(tasks.runtime.clone(), Arc::clone(&tasks.shared));
-    let driver = Driver(Box::pin(async move {
+    let driver = Driver::new(async move {
         // Inside the future, so that it ends with it, polled or not.
         let _end = end;
         drive(tasks).await;
-    }));
+    });
     (publisher, driver)
 }
 
-/// Runs a publisher. Ends when the publisher was closed and everything is settled; dropped before
-/// that, it settles what is left as failed.
-#[must_use = "a publisher sends nothing until its driver is spawned"]
+/// Runs a publisher or a dispatcher. Ends when that was closed and everything is settled; dropped
+/// before that, it settles what is left as failed.
+#[must_use = "nothing is sent until the driver is spawned"]
 pub struct Driver(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl Driver {
+    pub(crate) fn new(drive: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Box::pin(drive))
+    }
+}
 
 impl Future for Driver {
     type Output = ();

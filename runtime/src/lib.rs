@@ -8,15 +8,21 @@
 //! - [`Delivery`]: what a handle's calls return; resolves once Pub/Sub has confirmed.
 //! - [`connect`]: a handle and the [`Driver`] future that runs it.
 //! - [`TokenProvider`] and [`CachedTokens`]: credentials.
+//! - [`dispatch`]: hooks to any number of [sinks](sink), out of a [journal].
 
+mod after;
 mod delivery;
+pub mod dispatch;
 mod driver;
+pub mod journal;
 mod publisher;
 pub mod seam;
 mod shared;
+pub mod sink;
 mod slots;
 mod tasks;
 mod tokens;
+mod waiter;
 
 pub use delivery::{Delivery, Flush};
 #[cfg(feature = "test-util")]

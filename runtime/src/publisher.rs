@@ -10,7 +10,7 @@ use pubsink_core::envelope::Envelope;
 use pubsink_core::failure::{Class, Failure};
 use pubsink_core::options::PublisherOptions;
 use pubsink_core::publish::{Admission, Gauges, Message};
-use pubsink_core::reason::{InvalidMessage, Reason};
+use pubsink_core::reason::{InvalidMessage, Reason, StoppedKey};
 
 use crate::delivery::{Delivery, Flush};
 use crate::shared::Shared;
@@ -90,6 +90,31 @@ impl Publisher {
         let now = self.now();
         let shared = &self.0.shared;
         Flush::new(shared, shared.shut_down(now, now.checked_add(limit)))
+    }
+
+    /// Goes on with an ordering key that was stopped after a failure
+    /// ([`OrderingOnFailure::Hold`](pubsink_core::options::OrderingOnFailure::Hold)): what is
+    /// published of it from now on goes. Nothing happens where the key was not stopped.
+    ///
+    /// Messages that failed with the key come back to nobody by themselves. Whoever publishes them
+    /// again does so after this call, in their order, before anything else of the key; a hook can
+    /// do both at once, with [`DeliveryContext::resume_key`].
+    pub fn resume(&self, key: &str) {
+        self.0.shared.resume(self.now(), key);
+    }
+
+    /// Goes on with every ordering key. Nothing else ends it when every key is stopped because
+    /// more of them failed than
+    /// [`max_stopped_keys`](PublisherOptions::max_stopped_keys).
+    pub fn resume_all(&self) {
+        self.0.shared.resume_all(self.now());
+    }
+
+    /// The ordering keys that are stopped, by name, each with its first failure. Where every key is
+    /// stopped, the one it is for comes last, with [`StoppedKey::every_key`].
+    #[must_use]
+    pub fn stopped_keys(&self) -> Vec<StoppedKey> {
+        self.0.shared.stopped_keys()
     }
 
     /// What it holds.

@@ -1,6 +1,5 @@
 //! What the handles, the driver and its tasks share: the machine, behind one lock.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -11,12 +10,15 @@ pub(crate) use pubsink_core::publish::Publisher as Machine;
 use pubsink_core::publish::{
     Admission, Gauges, Input, Output, PublishRequest, RequestId, Step, WaitReason,
 };
-use pubsink_core::reason::{Reason, TransportKind};
+use pubsink_core::reason::{Reason, StoppedKey, TransportKind};
 #[cfg(feature = "test-util")]
 pub(crate) use pubsink_core::testing::trace::Tapped as Machine;
 use pubsink_core::token::Token;
 
-use crate::slots::{Done, SlotId, Slots};
+use crate::after::After;
+use crate::delivery::Done;
+use crate::slots::{SlotId, Slots};
+use crate::waiter::Slotted;
 
 /// The machine and whoever waits for it. The lock is held for moments and never across an await.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 struct State {
     machine: Machine<SlotId>,
-    slots: Slots,
+    slots: Slots<Done>,
     /// The driver has something to look at.
     notified: bool,
     driver: Option<Waker>,
@@ -105,12 +107,17 @@ impl Shared {
         self.with(|state, after| state.input(now, close, after));
     }
 
-    pub(crate) fn poll_slot(&self, slot: SlotId, cx: &mut Context<'_>) -> Poll<Done> {
-        self.with(|state, after| state.slots.poll(slot, cx, &mut after.drop))
+    pub(crate) fn resume(&self, now: Instant, key: &str) {
+        let resume = Input::Resume { key: key.into() };
+        self.with(|state, after| state.input(now, resume, after));
     }
 
-    pub(crate) fn abandon(&self, slot: SlotId) {
-        self.with(|state, after| after.drop.extend(state.slots.abandon(slot)));
+    pub(crate) fn resume_all(&self, now: Instant) {
+        self.with(|state, after| state.input(now, Input::ResumeAll, after));
+    }
+
+    pub(crate) fn stopped_keys(&self) -> Vec<StoppedKey> {
+        self.with(|state, _| state.machine.stopped_keys().cloned().collect())
     }
 
     pub(crate) fn gauges(&self) -> (Gauges, bool) {
@@ -175,27 +182,15 @@ impl Shared {
     }
 }
 
-/// What is left to do once the lock is given back.
-#[derive(Default)]
-struct After {
-    wake: Vec<Waker>,
-    /// Dropping one can drop a whole task.
-    drop: Vec<Waker>,
-    fault: Option<String>,
-}
+impl Slotted for Shared {
+    type Done = Done;
 
-impl After {
-    fn run(self) {
-        for waker in self.wake {
-            // One that panics must not keep the others from hearing.
-            let woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-            if woken.is_err() {
-                tracing::error!("a waker panicked");
-            }
-        }
-        if let Some(fault) = self.fault {
-            tracing::error!(%fault, "a fault of the driver");
-        }
+    fn poll_slot(&self, slot: SlotId, cx: &mut Context<'_>) -> Poll<Done> {
+        self.with(|state, after| state.slots.poll(slot, cx, &mut after.drop))
+    }
+
+    fn abandon(&self, slot: SlotId) {
+        self.with(|state, after| after.drop.extend(state.slots.abandon(slot)));
     }
 }
 

@@ -3,40 +3,41 @@
 
 use std::task::{Context, Poll, Waker};
 
-use pubsink_core::failure::Outcome;
-
 /// A slot's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotId(usize);
 
-/// What a slot waits for.
+/// A slot for a `D`.
 #[derive(Debug)]
-pub(crate) enum Done {
-    Settled(Outcome),
-    Flushed,
-}
-
-#[derive(Debug)]
-enum Slot {
+enum Slot<D> {
     Free,
     /// Nothing came yet; whoever waits is woken.
     Waiting(Option<Waker>),
-    Done(Done),
+    Done(D),
     /// Nobody waits any more.
     Abandoned,
 }
 
-/// All slots of a publisher.
-#[derive(Debug, Default)]
-pub(crate) struct Slots {
-    slots: Vec<Slot>,
+/// All slots of a machine.
+#[derive(Debug)]
+pub(crate) struct Slots<D> {
+    slots: Vec<Slot<D>>,
     free: Vec<usize>,
+}
+
+impl<D> Default for Slots<D> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
 }
 
 /// Below this many, unused slots are kept for the next burst.
 const KEEP: usize = 8_192;
 
-impl Slots {
+impl<D> Slots<D> {
     /// A slot to wait in.
     pub(crate) fn open(&mut self) -> SlotId {
         let slot = Slot::Waiting(None);
@@ -49,7 +50,7 @@ impl Slots {
     }
 
     /// Puts the outcome into the slot; gives back whom to wake.
-    pub(crate) fn fill(&mut self, id: SlotId, done: Done) -> Option<Waker> {
+    pub(crate) fn fill(&mut self, id: SlotId, done: D) -> Option<Waker> {
         match std::mem::replace(&mut self.slots[id.0], Slot::Done(done)) {
             Slot::Waiting(waker) => waker,
             Slot::Abandoned => {
@@ -66,7 +67,7 @@ impl Slots {
         id: SlotId,
         cx: &mut Context<'_>,
         replaced: &mut Vec<Waker>,
-    ) -> Poll<Done> {
+    ) -> Poll<D> {
         let slot = &mut self.slots[id.0];
         if let Slot::Waiting(waker) = slot {
             if !waker
@@ -102,6 +103,15 @@ impl Slots {
         None
     }
 
+    /// The slots that somebody may still wait in.
+    pub(crate) fn waiting(&self) -> Vec<SlotId> {
+        let slots = self.slots.iter().enumerate();
+        slots
+            .filter(|(_, slot)| matches!(slot, Slot::Waiting(_)))
+            .map(|(index, _)| SlotId(index))
+            .collect()
+    }
+
     /// Frees a slot that nobody waits in.
     pub(crate) fn close(&mut self, id: SlotId) {
         self.slots[id.0] = Slot::Free;
@@ -116,7 +126,10 @@ impl Slots {
 mod tests {
     use super::*;
 
-    fn poll(slots: &mut Slots, id: SlotId) -> Poll<Done> {
+    #[derive(Debug)]
+    struct Flushed;
+
+    fn poll(slots: &mut Slots<Flushed>, id: SlotId) -> Poll<Flushed> {
         slots.poll(id, &mut Context::from_waker(Waker::noop()), &mut Vec::new())
     }
 
@@ -125,7 +138,7 @@ mod tests {
         let mut slots = Slots::default();
         let first = slots.open();
         assert!(poll(&mut slots, first).is_pending());
-        assert!(slots.fill(first, Done::Flushed).is_some());
+        assert!(slots.fill(first, Flushed).is_some());
         assert!(poll(&mut slots, first).is_ready());
         assert_eq!(slots.open(), first);
         assert_eq!(slots.slots.len(), 1);
@@ -137,7 +150,7 @@ mod tests {
         let early = slots.open();
         slots.abandon(early);
         assert_ne!(slots.open(), early);
-        assert!(slots.fill(early, Done::Flushed).is_none());
+        assert!(slots.fill(early, Flushed).is_none());
         assert_eq!(slots.open(), early);
     }
 
@@ -145,7 +158,7 @@ mod tests {
     fn an_outcome_nobody_reads_frees_its_slot() {
         let mut slots = Slots::default();
         let late = slots.open();
-        slots.fill(late, Done::Flushed);
+        slots.fill(late, Flushed);
         slots.abandon(late);
         assert_eq!(slots.open(), late);
     }
@@ -155,7 +168,7 @@ mod tests {
         let mut slots = Slots::default();
         let all: Vec<_> = (0..=KEEP).map(|_| slots.open()).collect();
         for id in all {
-            slots.fill(id, Done::Flushed);
+            slots.fill(id, Flushed);
             assert!(poll(&mut slots, id).is_ready());
         }
         assert_eq!(slots.slots.capacity(), 0);

@@ -14,11 +14,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use pubsink_runtime::core::dispatch::EnqueueError;
+use pubsink_runtime::core::envelope::Envelope;
+use pubsink_runtime::core::journal::JournalError;
 use pubsink_runtime::core::options::PublisherOptions;
 use pubsink_runtime::core::publish::Message;
 use pubsink_runtime::core::reason::{Reason, TransportKind};
 use pubsink_runtime::core::token::Token;
+use pubsink_runtime::dispatch::DispatchBuilder;
+use pubsink_runtime::journal::MemoryJournal;
 use pubsink_runtime::seam::{Runtime, SendLimits, Timer, Transport, TransportError};
+use pubsink_runtime::sink::LogSink;
 use pubsink_runtime::{Driver, Publisher, connect};
 
 /// The executor of the textbooks: a queue of tasks that put themselves into it when woken. Once
@@ -142,6 +148,49 @@ fn an_executor_that_drops_a_task_when_it_is_woken_holds_nobody_up() {
     };
     assert_eq!(*transport, TransportKind::Closed);
     assert!(!failure.may_have_been_stored);
+}
+
+#[test]
+fn an_executor_that_drops_a_dispatcher_when_it_is_woken_holds_nobody_up() {
+    let (sender, queue) = sync_channel(1_000);
+    let runtime = Queue(sender);
+    let (dispatch, driver) = DispatchBuilder::new(MemoryJournal::default())
+        .sink("log", LogSink)
+        .connect(runtime.clone(), 1)
+        .unwrap();
+    runtime.spawn(driver);
+    run(&queue);
+    let before = dispatch.stopped();
+    // The executor is gone with a call that it has not run; the driver waits for a wake that will
+    // drop it.
+    drop(queue);
+    let (done, is_done) = sync_channel(1);
+    thread::spawn(move || {
+        let mut context = Context::from_waker(Waker::noop());
+        let accepted = pin!(dispatch.enqueue(envelope())).poll(&mut context);
+        let before = pin!(before).poll(&mut context);
+        let after = pin!(dispatch.stopped()).poll(&mut context);
+        done.send((accepted, before, after)).unwrap();
+    });
+    let (accepted, before, after) = is_done.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert_eq!(accepted, Poll::Ready(Err(EnqueueError::Closed)));
+    assert!(matches!(before, Poll::Ready(Err(_))), "{before:?}");
+    assert_eq!(after, Poll::Ready(Err(JournalError::Closed)));
+}
+
+fn envelope() -> Envelope {
+    Envelope {
+        id: "1".to_owned(),
+        source_id: "github".to_owned(),
+        tenant_id: None,
+        received_at: 0,
+        method: "POST".to_owned(),
+        path: "/".to_owned(),
+        headers: Vec::new(),
+        content_type: None,
+        body: "x".into(),
+        dedupe_key: None,
+    }
 }
 
 struct Counting {

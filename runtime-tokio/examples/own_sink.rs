@@ -1,0 +1,68 @@
+//! A sink of one's own: hooks go to a worker of this process.
+
+use std::error::Error;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use pubsink_tokio::core::delivery::DeliveryContext;
+use pubsink_tokio::core::envelope::Envelope;
+use pubsink_tokio::core::failure::Failure;
+use pubsink_tokio::core::sink::Receipt;
+use pubsink_tokio::journal::MemoryJournal;
+use pubsink_tokio::sink::Sink;
+
+/// Hands hooks to a worker, as long as it keeps up.
+struct Inbox(SyncSender<Envelope>);
+
+impl Sink for Inbox {
+    async fn deliver(&self, hook: &Envelope, _: &DeliveryContext) -> Result<Receipt, Failure> {
+        match self.0.try_send(hook.clone()) {
+            Ok(()) => Ok(Receipt::new()),
+            Err(TrySendError::Full(_)) => {
+                let pause = Duration::from_millis(100);
+                Err(Failure::retry_after(pause, "the worker is behind"))
+            }
+            Err(TrySendError::Disconnected(_)) => Err(Failure::transient("the worker is gone")),
+        }
+    }
+
+    /// What the worker has not done is lost with the process.
+    fn durable(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
+    let (inbox, worker) = sync_channel(1);
+    let dispatch = pubsink_tokio::dispatch(MemoryJournal::default())
+        .sink("worker", Inbox(inbox))
+        .spawn()?;
+    let worker = tokio::task::spawn_blocking(move || {
+        for hook in worker.iter().take(3) {
+            println!("{} came in, {} bytes", hook.id, hook.size());
+        }
+    });
+    for id in ["one", "two", "three"] {
+        // Once this is done, its sender can be told that the hook was received.
+        dispatch.enqueue(hook(id)).await?;
+    }
+    worker.await?;
+    dispatch.shutdown(Duration::from_secs(5)).await;
+    Ok(())
+}
+
+fn hook(id: &str) -> Envelope {
+    Envelope {
+        id: id.to_owned(),
+        source_id: "github".to_owned(),
+        tenant_id: None,
+        received_at: 1_764_500_000_332,
+        method: "POST".to_owned(),
+        path: "/hooks/github".to_owned(),
+        headers: Vec::new(),
+        content_type: None,
+        body: "the body".into(),
+        dedupe_key: None,
+    }
+}

@@ -1,0 +1,243 @@
+//! What the handles, the driver and its tasks share: the machine, behind one lock.
+
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use pubsink_core::dispatch::{
+    AttemptId, BreakerState, DispatchGauges, DispatchInput, DispatchOutput, DispatchWait,
+    Dispatcher, EnqueueError, Hook,
+};
+use pubsink_core::failure::Failure;
+use pubsink_core::publish::Step;
+use pubsink_core::sink::Receipt;
+use pubsink_core::text::Text;
+
+use super::acceptance::Done;
+use crate::after::After;
+use crate::slots::{SlotId, Slots};
+use crate::waiter::Slotted;
+
+/// The machine and whoever waits for it. The lock is held for moments and never across an await.
+pub(super) struct Shared {
+    state: Mutex<State>,
+}
+
+struct State {
+    machine: Dispatcher<SlotId>,
+    slots: Slots<Done>,
+    /// The driver has something to look at.
+    notified: bool,
+    driver: Option<Waker>,
+    /// Attempts that ended since the driver last looked.
+    attempted: Vec<AttemptId>,
+    /// The driver ended: nothing more is done.
+    ended: bool,
+}
+
+/// What one look at the machine gave.
+pub(super) struct Turn {
+    /// Attempts that ended before these outputs.
+    pub(super) attempted: Vec<AttemptId>,
+    /// Without those that tell somebody who waits: he was told.
+    pub(super) outputs: Vec<DispatchOutput<SlotId>>,
+    /// The time of the turn, unix milliseconds.
+    pub(super) unix_ms: i64,
+    pub(super) until: Option<Instant>,
+    pub(super) closed: bool,
+}
+
+impl Shared {
+    pub(super) fn new(machine: Dispatcher<SlotId>) -> Self {
+        Self {
+            state: Mutex::new(State {
+                machine,
+                slots: Slots::default(),
+                notified: false,
+                driver: None,
+                attempted: Vec::new(),
+                ended: false,
+            }),
+        }
+    }
+
+    /// Takes a hook, or refuses it at once.
+    pub(super) fn enqueue(&self, now: Instant, hook: Hook) -> Result<SlotId, EnqueueError> {
+        self.with(|state, after| {
+            if state.ended {
+                return Err(EnqueueError::Closed);
+            }
+            let slot = state.slots.open();
+            if let Err((slot, error)) = state.machine.try_enqueue(now, slot, hook) {
+                state.slots.close(slot);
+                return Err(error);
+            }
+            state.notify(after);
+            Ok(slot)
+        })
+    }
+
+    /// A slot for the answer to a call; none when there is nobody to make it.
+    pub(super) fn open(&self) -> Option<SlotId> {
+        self.with(|state, _| (!state.ended).then(|| state.slots.open()))
+    }
+
+    /// What a call came to, for whoever made it, and what the machine has to know of it.
+    pub(super) fn answer(
+        &self,
+        now: Instant,
+        slot: SlotId,
+        done: Done,
+        input: Option<DispatchInput<SlotId>>,
+    ) {
+        self.with(|state, after| {
+            // Every slot was filled when the driver ended, and may be somebody else's by now.
+            if state.ended {
+                return;
+            }
+            if let Some(input) = input {
+                state.input(now, input, after);
+            }
+            after.wake.extend(state.slots.fill(slot, done));
+        });
+    }
+
+    /// Something happened that the machine has to know, if it is still there.
+    pub(super) fn input(&self, now: Instant, input: DispatchInput<SlotId>) {
+        // What nobody wants any more is dropped by us, not under the lock.
+        let _unwanted = self.with(|state, after| {
+            if state.ended {
+                return Some(input);
+            }
+            state.input(now, input, after);
+            None
+        });
+    }
+
+    /// An attempt ended.
+    pub(super) fn attempted(
+        &self,
+        now: Instant,
+        attempt: AttemptId,
+        outcome: Result<Receipt, Failure>,
+    ) {
+        self.with(|state, after| {
+            if !state.ended {
+                state.attempted.push(attempt);
+                let input = DispatchInput::Attempted { attempt, outcome };
+                state.input(now, input, after);
+            }
+        });
+    }
+
+    pub(super) fn gauges(&self) -> (DispatchGauges, bool) {
+        self.with(|state, _| (state.machine.gauges(), !state.ended))
+    }
+
+    pub(super) fn breakers(&self) -> Vec<(Text, BreakerState)> {
+        self.with(|state, _| state.machine.breakers())
+    }
+
+    /// Resolves once something happened since the last turn.
+    pub(super) fn poll_notified(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.with(|state, after| {
+            if std::mem::take(&mut state.notified) {
+                return Poll::Ready(());
+            }
+            after.drop.extend(state.driver.replace(cx.waker().clone()));
+            Poll::Pending
+        })
+    }
+
+    /// Polls the machine until it waits, and tells those who wait for it.
+    pub(super) fn turn(&self, now: Instant) -> Turn {
+        self.with(|state, after| state.turn(now, after))
+    }
+
+    /// The driver ends. Whoever still waits is told.
+    pub(super) fn end(&self, now: Instant) {
+        let (left, _turn) = self.with(|state, after| {
+            let left = (!state.machine.is_closed()).then(|| state.machine.gauges());
+            let deadline = Some(now);
+            state.input(now, DispatchInput::Close { deadline }, after);
+            // Tells those that the machine can tell more than that. What else it wants done is
+            // dropped by the caller, not under the lock.
+            let turn = state.turn(now, after);
+            state.ended = true;
+            for slot in state.slots.waiting() {
+                after.wake.extend(state.slots.fill(slot, Done::Closed));
+            }
+            after.drop.extend(state.driver.take());
+            (left, turn)
+        });
+        if let Some(left) = left.filter(|left| left.intake + left.rows > 0) {
+            tracing::warn!(
+                hooks = left.intake,
+                rows = left.rows,
+                "the dispatcher's driver ended before it was closed"
+            );
+        }
+    }
+
+    /// Does something under the lock, and what may run foreign code after it.
+    fn with<T>(&self, work: impl FnOnce(&mut State, &mut After) -> T) -> T {
+        let mut after = After::default();
+        // The machine does not panic; if it did, its callers still want their answers.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = work(&mut state, &mut after);
+        drop(state);
+        after.run();
+        done
+    }
+}
+
+impl Slotted for Shared {
+    type Done = Done;
+
+    fn poll_slot(&self, slot: SlotId, cx: &mut Context<'_>) -> Poll<Done> {
+        self.with(|state, after| state.slots.poll(slot, cx, &mut after.drop))
+    }
+
+    fn abandon(&self, slot: SlotId) {
+        self.with(|state, after| after.drop.extend(state.slots.abandon(slot)));
+    }
+}
+
+impl State {
+    fn input(&mut self, now: Instant, input: DispatchInput<SlotId>, after: &mut After) {
+        if let Err(misuse) = self.machine.handle(now, input) {
+            after.fault = Some(misuse.to_string());
+        }
+        self.notify(after);
+    }
+
+    /// Wakes the driver, once for all that happens before it looks.
+    fn notify(&mut self, after: &mut After) {
+        self.notified = true;
+        after.wake.extend(self.driver.take());
+    }
+
+    fn turn(&mut self, now: Instant, after: &mut After) -> Turn {
+        self.notified = false;
+        let attempted = std::mem::take(&mut self.attempted);
+        let mut outputs = Vec::new();
+        loop {
+            match self.machine.poll(now) {
+                Step::Do(DispatchOutput::Accepted { tag, result }) => {
+                    let done = Done::Accepted(result);
+                    after.wake.extend(self.slots.fill(tag, done));
+                }
+                Step::Do(output) => outputs.push(output),
+                Step::Wait(until, reason) => {
+                    return Turn {
+                        attempted,
+                        outputs,
+                        unix_ms: self.machine.unix_ms(now),
+                        until,
+                        closed: reason == DispatchWait::Closed,
+                    };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What a dispatcher does in tasks of their own: calls to the journal, and attempts.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{AbortHandle, Abortable};
+use pubsink_core::delivery::DeliveryContext;
+use pubsink_core::dispatch::{AttemptId, CallId, DispatchInput, Event};
+use pubsink_core::failure::Failure;
+use pubsink_core::journal::{Claim, Enqueue, JournalError, Record, Row};
+use pubsink_core::sink::Receipt;
+use pubsink_core::text::Text;
+use tracing::Instrument as _;
+
+use super::acceptance::{Done, JournalCall};
+use super::journal::AnyJournal;
+use super::place::Place;
+use super::promise::Promise;
+use super::shared::Shared;
+use super::sinks::Sinks;
+use super::span;
+use super::tell::{Observer, tell};
+use crate::sink::{broken, deliver_safely};
+use crate::slots::SlotId;
+use crate::waiter::Waiter;
+
+/// What the user gave, and how it is called: nothing it does goes further than its own call.
+pub(super) struct Tasks {
+    pub(super) place: Arc<dyn Place>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) journal: Arc<dyn AnyJournal>,
+    pub(super) sinks: Sinks,
+    pub(super) observer: Option<Observer>,
+}
+
+type Input = DispatchInput<SlotId>;
+
+impl Tasks {
+    pub(super) fn now(&self) -> Instant {
+        self.place.now()
+    }
+
+    pub(super) fn tell(&self, event: &Event) {
+        tell(self.observer.as_ref(), event);
+    }
+
+    pub(super) fn store(&self, call: CallId, now: i64, hooks: Vec<Enqueue>) {
+        let journal = Arc::clone(&self.journal);
+        self.call(
+            async move { journal.enqueue(now, hooks).await },
+            move |result| Input::Stored { call, result },
+        );
+    }
+
+    pub(super) fn claim(&self, call: CallId, claim: Claim) {
+        let journal = Arc::clone(&self.journal);
+        self.call(async move { journal.claim(claim).await }, move |result| {
+            Input::Claimed { call, result }
+        });
+    }
+
+    pub(super) fn record(&self, call: CallId, records: Vec<Record>) {
+        let journal = Arc::clone(&self.journal);
+        self.call(
+            async move { journal.record(records).await },
+            move |result| Input::Recorded { call, result },
+        );
+    }
+
+    pub(super) fn replay(&self, call: CallId, now: i64, job: Text, max: usize) {
+        let journal = Arc::clone(&self.journal);
+        self.call(
+            async move { journal.replay(now, job, max).await },
+            move |result| Input::Replayed { call, result },
+        );
+    }
+
+    pub(super) fn attempt(
+        &self,
+        attempt: AttemptId,
+        row: Arc<Row>,
+        context: DeliveryContext,
+    ) -> AbortHandle {
+        let sink = self.sinks.get(&row.lane.sink);
+        let work = async move {
+            let Some(sink) = sink else {
+                return Err(Failure::transient("there is no sink of that name"));
+            };
+            let span = span::attempt(&row, &context);
+            let delivery = deliver_safely(&*sink, &row.envelope, &context);
+            let outcome = delivery.instrument(span.clone()).await;
+            span::mark(&span, &outcome);
+            outcome
+        };
+        let (place, shared) = (Arc::clone(&self.place), Arc::clone(&self.shared));
+        let give = move |outcome| shared.attempted(place.now(), attempt, outcome);
+        let (abort, registration) = AbortHandle::new_pair();
+        let work = promised(work, lost_attempt, give);
+        self.spawn(async move {
+            // What is aborted is dropped here, where it may panic.
+            let _ = Abortable::new(work, registration).await;
+        });
+        abort
+    }
+
+    /// A call that somebody waits for. It is made whether he does or not, and the machine is told
+    /// what follows.
+    pub(super) fn ask<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, JournalError>> + Send + 'static,
+        follows: impl FnOnce(&T) -> Option<Input> + Send + 'static,
+        done: fn(Result<T, JournalError>) -> Done,
+        read: fn(Done) -> Result<T, JournalError>,
+    ) -> JournalCall<T> {
+        let Some(slot) = self.shared.open() else {
+            return JournalCall::new(None, read);
+        };
+        let waiter = Waiter::new(&self.shared, slot);
+        let (place, shared) = (Arc::clone(&self.place), Arc::clone(&self.shared));
+        let give = move |result: Result<T, JournalError>| {
+            let input = result.as_ref().ok().and_then(follows);
+            shared.answer(place.now(), slot, done(result), input);
+        };
+        self.spawn(promised(work, lost_call, give));
+        JournalCall::new(Some(waiter), read)
+    }
+
+    /// A call of the machine.
+    fn call<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, JournalError>> + Send + 'static,
+        answer: impl FnOnce(Result<T, JournalError>) -> Input + Send + 'static,
+    ) {
+        let (place, shared) = (Arc::clone(&self.place), Arc::clone(&self.shared));
+        let give = move |result| shared.input(place.now(), answer(result));
+        self.spawn(promised(work, lost_call, give));
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        // Not every runtime survives a panic.
+        let task = AssertUnwindSafe(task).catch_unwind().map(|_| ());
+        self.place.spawn(Box::pin(task));
+    }
+}
+
+/// Does the work, and gives what it came to, whatever happens to it.
+fn promised<T, F: FnOnce(T)>(
+    work: impl Future<Output = T>,
+    lost: fn() -> T,
+    give: F,
+) -> impl Future<Output = ()> {
+    let promise = Promise::new(lost, give);
+    async move {
+        // All of it moves in, so that it is dropped with the task.
+        let mut promise = promise;
+        let done = AssertUnwindSafe(work).catch_unwind().await;
+        promise.value = done.ok();
+    }
+}
+
+const LOST: &str = "its task panicked or was dropped";
+
+fn lost_call<T>() -> Result<T, JournalError> {
+    Err(JournalError::Storage(LOST.into()))
+}
+
+fn lost_attempt() -> Result<Receipt, Failure> {
+    Err(broken(LOST))
+}
