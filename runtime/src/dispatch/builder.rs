@@ -80,6 +80,9 @@ impl DispatchBuilder {
         if durable.unwrap_or(true) {
             sinks.warn_of_lossy();
         }
+        if catch_unwind(AssertUnwindSafe(|| self.journal.begin())).is_err() {
+            tracing::error!("the journal panicked when a dispatcher began");
+        }
         let unix_ms = i64::try_from(runtime.unix_ms()).unwrap_or(i64::MAX);
         let now = runtime.now();
         let machine = Dispatcher::new(self.options, sinks.specs(), now, unix_ms, seed)?;

@@ -17,6 +17,7 @@ pub(super) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalErr
 /// rows, which a box is nothing beside.
 pub(super) trait AnyJournal: Send + Sync {
     fn durable(&self) -> bool;
+    fn begin(&self);
     fn lanes(&self) -> Answer<'_, Vec<(Lane, i64)>>;
     fn enqueue(&self, now: i64, hooks: Vec<Enqueue>) -> Answer<'_, Vec<Enqueued>>;
     fn claim(&self, claim: Claim) -> Answer<'_, Claimed>;
@@ -33,6 +34,10 @@ pub(super) trait AnyJournal: Send + Sync {
 impl<J: Journal> AnyJournal for J {
     fn durable(&self) -> bool {
         Journal::durable(self)
+    }
+
+    fn begin(&self) {
+        Journal::begin(self);
     }
 
     fn lanes(&self) -> Answer<'_, Vec<(Lane, i64)>> {

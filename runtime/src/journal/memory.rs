@@ -21,12 +21,6 @@ impl MemoryJournal {
         Self(Mutex::new(Table::new(limits)))
     }
 
-    /// Nothing is claimed any more, as after a restart: for a dispatcher that takes it over from
-    /// one that ended.
-    pub fn forget_claims(&self) {
-        self.with(Table::forget_claims);
-    }
-
     fn with<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -41,6 +35,10 @@ impl Default for MemoryJournal {
 impl Journal for MemoryJournal {
     fn durable(&self) -> bool {
         false
+    }
+
+    fn begin(&self) {
+        self.with(Table::forget_claims);
     }
 
     async fn lanes(&self) -> Result<Vec<(Lane, i64)>, JournalError> {

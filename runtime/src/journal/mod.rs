@@ -26,6 +26,10 @@ pub trait Journal: Send + Sync + 'static {
         true
     }
 
+    /// A dispatcher begins: nothing is claimed any more. What an earlier one of this process had
+    /// claimed and not recorded is due again as it was. Default: nothing to be done.
+    fn begin(&self) {}
+
     /// Every lane that has rows, and when its next one is due.
     fn lanes(&self) -> impl Future<Output = Result<Vec<(Lane, i64)>, JournalError>> + Send;
 
@@ -92,6 +96,10 @@ pub trait Journal: Send + Sync + 'static {
 impl<J: Journal> Journal for Arc<J> {
     fn durable(&self) -> bool {
         (**self).durable()
+    }
+
+    fn begin(&self) {
+        (**self).begin();
     }
 
     async fn lanes(&self) -> Result<Vec<(Lane, i64)>, JournalError> {
