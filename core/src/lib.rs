@@ -54,13 +54,15 @@
 //!
 //! [`message`] encodes and decodes the hook message; [`wire::read_reply`] classifies a reply;
 //! [`publish::Admission`] checks a message; [`claim`] reads claim refs; [`retry`] says when a
-//! failed delivery is tried again; [`envelope_line`] reads a hook from a line of JSON.
+//! failed delivery is tried again; [`envelope_line`] reads a hook from a line of JSON;
+//! [`asyncapi`] writes down for consumers which channels carry which hooks.
 //!
 //! [`handle`]: publish::Publisher::handle
 //! [`poll`]: publish::Publisher::poll
 
-pub use {bytes, http};
+pub use {bytes, http, serde_json};
 
+pub mod asyncapi;
 pub mod attributes;
 pub mod claim;
 pub mod delivery;

@@ -1,5 +1,11 @@
 //! Where a sink sends to.
 
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::destination;
+
 /// The hook that a description is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
@@ -25,22 +31,53 @@ pub struct Description {
     /// The ordering key, where it is one for all messages.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub ordering_key: Option<String>,
+    /// What the protocol has to say of the channel. For Pub/Sub the version of the binding.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Bindings::is_empty"))]
+    pub channel_bindings: Bindings,
+    /// What the protocol has to say of the messages. For Pub/Sub the ordering key is added in the
+    /// document.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Bindings::is_empty"))]
+    pub message_bindings: Bindings,
 }
+
+/// AsyncAPI bindings: by protocol an object that the protocol's binding defines.
+pub type Bindings = BTreeMap<String, Map<String, Value>>;
+
+/// The protocol's name of Google Cloud Pub/Sub.
+pub(crate) const GOOGLEPUBSUB: &str = "googlepubsub";
 
 impl Description {
     /// A channel that messages are published to.
+    ///
+    /// A URL for a host is cut down to its host and port, and an address loses its query and what
+    /// stands before an `@`. What cannot be told from a credential is not kept: the host is then
+    /// [`UNKNOWN_HOST`](super::UNKNOWN_HOST), the address empty, which means unknown.
+    ///
+    /// ```
+    /// use pubsink_core::sink::Description;
+    ///
+    /// let url = "https://user:secret@example.com:8443/v1?token=secret";
+    /// assert_eq!(Description::message("kafka", url, "hooks").host, "example.com:8443");
+    /// ```
     #[must_use]
     pub fn message(
         protocol: impl Into<String>,
         host: impl Into<String>,
         address: impl Into<String>,
     ) -> Self {
+        let protocol = destination::protocol(&protocol.into());
+        let mut channel_bindings = Bindings::new();
+        if protocol == GOOGLEPUBSUB {
+            channel_bindings.insert(protocol.clone(), binding());
+        }
         Self {
-            protocol: protocol.into(),
-            host: host.into(),
-            address: address.into(),
+            protocol,
+            host: destination::host(&host.into()),
+            address: destination::address(&address.into()),
             payload: Payload::Message,
             ordering_key: None,
+            channel_bindings,
+            message_bindings: Bindings::new(),
         }
     }
 }
@@ -54,4 +91,9 @@ pub enum Payload {
     Message,
     /// The hook's body as it was received.
     Body,
+}
+
+/// A Pub/Sub binding that says nothing but the version it is written in.
+pub(crate) fn binding() -> Map<String, Value> {
+    Map::from_iter([("bindingVersion".to_owned(), "0.2.0".into())])
 }

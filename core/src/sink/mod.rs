@@ -21,7 +21,11 @@
 
 mod answer;
 mod description;
+mod destination;
 mod refusal;
 
 pub use answer::{Answer, Receipt};
-pub use description::{Description, Payload, Subject};
+pub use description::{Bindings, Description, Payload, Subject};
+pub(crate) use description::{GOOGLEPUBSUB, binding};
+pub use destination::UNKNOWN_HOST;
+pub(crate) use destination::{address, host, protocol};
