@@ -30,7 +30,8 @@ pub trait Journal: Send + Sync + 'static {
     /// claimed and not recorded is due again as it was. Default: nothing to be done.
     fn begin(&self) {}
 
-    /// Every lane that has rows, and when its next one is due.
+    /// Every lane that has a row to give, and when its next one is due. Not those whose rows are
+    /// all claimed, nor those that stopped.
     fn lanes(&self) -> impl Future<Output = Result<Vec<(Lane, i64)>, JournalError>> + Send;
 
     /// Keeps hooks; answers for each in order. `now` is unix milliseconds.

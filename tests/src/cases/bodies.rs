@@ -19,7 +19,7 @@ cases! {
     Anything, "R36.1-10 a plain message's data comes back byte for byte, whatever it is" => plain_bodies;
 }
 
-fn bodies() -> Vec<Vec<u8>> {
+pub(super) fn bodies() -> Vec<Vec<u8>> {
     let deep = 100_000;
     vec![
         br#"{"a":1.0,"b":1,"a":2}"#.to_vec(),
@@ -36,7 +36,7 @@ fn bodies() -> Vec<Vec<u8>> {
     ]
 }
 
-fn sha256(body: &[u8]) -> String {
+pub(super) fn sha256(body: &[u8]) -> String {
     Sha256::digest(body)
         .iter()
         .map(|byte| format!("{byte:02x}"))

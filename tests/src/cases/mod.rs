@@ -5,10 +5,12 @@ mod bisection;
 mod bodies;
 mod connections;
 mod delivery;
+mod dispatch;
 mod endings;
 mod extremes;
 mod fairness;
 mod flushing;
+mod holding;
 mod hooks;
 mod http2;
 mod keys;
@@ -41,6 +43,7 @@ pub(crate) fn all_cases() -> impl Iterator<Item = &'static Case> {
         delivery::CASES,
         naming::CASES,
         keys::CASES,
+        holding::CASES,
         sizes::CASES,
         validation::CASES,
         bisection::CASES,
@@ -60,6 +63,7 @@ pub(crate) fn all_cases() -> impl Iterator<Item = &'static Case> {
         memory::CASES,
     ]
     .into_iter()
+    .chain(dispatch::CASES)
     .flatten()
 }
 

@@ -32,13 +32,13 @@ cases! {
     Faults, "a token is never shown, whatever repeats it" => never_shown;
 }
 
-fn token_answer(token: &str) -> Action {
+pub(super) fn token_answer(token: &str) -> Action {
     let body = format!(r#"{{"access_token":"{token}","expires_in":3600,"token_type":"Bearer"}}"#);
     Action::answer(200, &[("content-type", "application/json")], body)
 }
 
 /// The token endpoint gives T1 once and T2 from then on; Pub/Sub takes T1 until `ended`.
-fn t1_then_t2(env: &Env) -> Arc<AtomicBool> {
+pub(super) fn t1_then_t2(env: &Env) -> Arc<AtomicBool> {
     env.server().script([
         Rule::on(Match::token()).times(1).then(token_answer("T1")),
         Rule::on(Match::token()).then(token_answer("T2")),

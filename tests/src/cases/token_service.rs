@@ -96,16 +96,21 @@ async fn down(env: Env) {
     futures_util::join!(repair, publish_for_eight_seconds(&env, &publisher));
 }
 
-async fn nonsense(env: Env) {
+/// Answers that hold no token, each in a way of its own.
+pub(super) fn nonsense_answers() -> [Action; 5] {
     let json =
         |body: &'static str| Action::answer(200, &[("content-type", "application/json")], body);
-    let answers = [
+    [
         Action::status(500, "broken"),
         Action::answer(200, &[("content-type", "text/html")], "<html>log in</html>"),
         json("{}"),
         json(r#"{"access_token":""}"#),
         Action::reset(),
-    ];
+    ]
+}
+
+async fn nonsense(env: Env) {
+    let answers = nonsense_answers();
     env.server()
         .script(answers.map(|answer| Rule::on(Match::token()).times(1).then(answer)));
     env.server().require_token(Some("T1"));

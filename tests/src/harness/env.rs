@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, Either, select};
 use pubsink_core::options::{PublisherOptions, PublisherOptionsBuilder};
@@ -147,14 +147,25 @@ impl Env {
     }
 
     /// Waits until something holds; fails after 10 s.
-    pub(crate) async fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        for _ in 0..2_000 {
+    pub(crate) async fn until(&self, what: &str, holds: impl FnMut() -> bool) {
+        self.until_within(10, what, holds).await;
+    }
+
+    /// Waits until something holds; fails after so many seconds.
+    pub(crate) async fn until_within(
+        &self,
+        seconds: u64,
+        what: &str,
+        mut holds: impl FnMut() -> bool,
+    ) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(seconds) {
             if holds() {
                 return;
             }
             self.sleep(5).await;
         }
-        panic!("waited 10 s in vain until {what}");
+        panic!("waited {seconds} s in vain until {what}");
     }
 
     /// Another runtime of the same kind, which the case may shut down by dropping it.

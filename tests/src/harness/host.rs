@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pubsink_core::options::PublisherOptions;
+use pubsink_runtime::dispatch::{Dispatch, DispatchBuilder};
 use pubsink_runtime::seam::{Runtime, Timer as _};
 use pubsink_runtime::{Driver, Publisher};
 
 use super::any::{AnyTokens, AnyTransport};
+use super::dispatching::Plan;
 use super::recorder::Recorder;
 
 /// How a runtime runs its tasks.
@@ -41,6 +43,10 @@ pub(crate) trait Host: Send + Sync {
     fn connect(&self, spec: Spec) -> (Publisher, Driver);
     /// The same, which gives each line of its trace to `sink`.
     fn connect_recorded(&self, spec: Spec, sink: Sink) -> (Publisher, Driver);
+    /// A dispatcher by the constructor a user calls.
+    fn dispatch(&self, plan: Plan) -> Dispatch;
+    /// A dispatcher whose driver is the caller's to run.
+    fn connect_dispatch(&self, plan: Plan) -> (Dispatch, Driver);
 }
 
 /// Which client a publisher sends with.
@@ -90,6 +96,16 @@ impl Spec {
         let inner = host.transport(&self.client);
         self.client(Client::Own(AnyTransport::new(recorder.over(inner))))
     }
+}
+
+/// A dispatcher whose driver is the caller's to run.
+pub(crate) fn connect_dispatch<R: Runtime>(runtime: R, plan: Plan) -> (Dispatch, Driver) {
+    let mut builder = DispatchBuilder::new(plan.journal).options(plan.options);
+    for (name, sink) in plan.sinks {
+        builder = builder.sink(name, sink);
+    }
+    let connected = builder.on_event(plan.observer).connect(runtime, 1);
+    connected.expect("the case's options are in range")
 }
 
 /// A sleep by the seam's own timer.

@@ -17,7 +17,7 @@ const LINES_MAX: usize = 10_000;
 /// From now on every log line of the library and its HTTP stack is looked at.
 pub(super) fn watch() {
     let filter = EnvFilter::new(
-        "off,pubsink_core=trace,pubsink_runtime=trace,pubsink_tokio=trace,hyper=debug,hyper_util=debug,h2=debug",
+        "off,pubsink_core=trace,pubsink_runtime=trace,pubsink_tokio=trace,pubsink_smol=trace,pubsink_journal=trace,hyper=debug,hyper_util=debug,h2=debug",
     );
     tracing_subscriber::fmt()
         .with_env_filter(filter)

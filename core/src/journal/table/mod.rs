@@ -99,7 +99,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Every lane that has rows, and when its next one is due. What a dispatcher begins with.
+    /// Every lane that has a row to give, and when its next one is due: what a dispatcher begins
+    /// with. Not those whose rows are all claimed, nor those that stopped.
     #[must_use]
     pub fn lanes(&self) -> Vec<(Lane, i64)> {
         let lanes = self.lanes.keys();

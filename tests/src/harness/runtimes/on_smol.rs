@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use async_channel::Sender;
 use futures_util::future::BoxFuture;
+use pubsink_runtime::dispatch::Dispatch;
 use pubsink_runtime::seam::Runtime as _;
 use pubsink_runtime::{Driver, Publisher};
 use pubsink_smol::{HttpClient, Smol};
 use smol::Executor;
 
 use crate::harness::any::AnyTransport;
-use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, sleep};
+use crate::harness::dispatching::Plan;
+use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, connect_dispatch, sleep};
 
 pub(super) fn start(flavor: Flavor, thread_name: &str) -> Box<dyn Started> {
     let executor = Arc::new(Executor::new());
@@ -110,5 +112,19 @@ impl Host for SmolHost {
         let transport = self.transport(&spec.client);
         let runtime = self.0.clone();
         pubsink_runtime::connect_recorded(spec.options, runtime, transport, spec.tokens, 1, sink)
+    }
+
+    fn dispatch(&self, plan: Plan) -> Dispatch {
+        let mut builder = pubsink_smol::dispatch(plan.journal).options(plan.options);
+        for (name, sink) in plan.sinks {
+            builder = builder.sink(name, sink);
+        }
+        let builder = builder.on_event(plan.observer).seed(1);
+        let spawned = builder.spawn_on(self.0.clone());
+        spawned.expect("the case's options are in range")
+    }
+
+    fn connect_dispatch(&self, plan: Plan) -> (Dispatch, Driver) {
+        connect_dispatch(self.0.clone(), plan)
     }
 }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pubsink_runtime::dispatch::Dispatch;
 use pubsink_runtime::seam::Runtime as _;
 use pubsink_runtime::{Driver, Publisher};
 use pubsink_tokio::{HttpClient, Tokio};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::harness::any::AnyTransport;
-use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, sleep};
+use crate::harness::dispatching::Plan;
+use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, connect_dispatch, sleep};
 
 pub(super) fn start(flavor: Flavor, thread_name: &str) -> Box<dyn Started> {
     let mut builder = match flavor {
@@ -97,5 +99,19 @@ impl Host for TokioHost {
         let transport = self.transport(&spec.client);
         let runtime = Tokio::new(self.0.clone());
         pubsink_runtime::connect_recorded(spec.options, runtime, transport, spec.tokens, 1, sink)
+    }
+
+    fn dispatch(&self, plan: Plan) -> Dispatch {
+        let _inside = self.0.enter();
+        let mut builder = pubsink_tokio::dispatch(plan.journal).options(plan.options);
+        for (name, sink) in plan.sinks {
+            builder = builder.sink(name, sink);
+        }
+        let spawned = builder.on_event(plan.observer).seed(1).spawn();
+        spawned.expect("the case's options are in range")
+    }
+
+    fn connect_dispatch(&self, plan: Plan) -> (Dispatch, Driver) {
+        connect_dispatch(Tokio::new(self.0.clone()), plan)
     }
 }
