@@ -8,12 +8,17 @@
 
 mod bench;
 mod credentials;
+mod dead_letters;
 mod demo;
 mod emulator;
 mod exit;
+mod filter;
 mod interrupt;
+mod journal;
 mod publish;
 mod pull;
+mod replay;
+mod run;
 mod runtime;
 mod say;
 mod token_command;
@@ -44,6 +49,9 @@ struct Arguments {
 enum Command {
     Demo(demo::Arguments),
     Publish(Box<publish::Arguments>),
+    Replay(Box<replay::Arguments>),
+    DeadLetters(dead_letters::Arguments),
+    Journal(journal::Arguments),
     Emulator(emulator::Arguments),
     Bench(bench::Arguments),
 }
@@ -53,6 +61,9 @@ fn main() -> Exit {
     let done = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Publish(arguments) => publish::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::DeadLetters(arguments) => dead_letters::run(&arguments),
+        Command::Journal(arguments) => journal::run(&arguments),
         Command::Emulator(arguments) => emulator::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
@@ -69,11 +80,11 @@ fn log_to_stderr() {
         .with_env_var("PUBSINK_LOG")
         .with_default_directive(LevelFilter::WARN.into())
         .from_env_lossy();
-    // curl's failures are outcomes here, and its details may hold a token.
-    let filter = match "isahc=off".parse() {
-        Ok(off) => filter.add_directive(off),
-        Err(_) => filter,
-    };
+    // curl's failures are outcomes here, and its details may hold a token. What dispatch warns of
+    // is said by the command itself.
+    let off = ["isahc=off", "pubsink_runtime::dispatch::tell=off"];
+    let off = off.into_iter().filter_map(|off| off.parse().ok());
+    let filter = off.fold(filter, EnvFilter::add_directive);
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use pubsink_core::envelope::Envelope;
-use pubsink_core::options::{Endpoint, OptionError, PublisherOptions, PublisherOptionsBuilder};
+use pubsink_core::options::{
+    Endpoint, OptionError, OrderingOnFailure, PublisherOptions, PublisherOptionsBuilder,
+};
 
 use crate::exit::CommandError;
 
@@ -26,6 +28,12 @@ pub(crate) struct Topic {
 }
 
 impl Topic {
+    /// Its full name, `projects/P/topics/T`.
+    pub(crate) fn name(&self) -> Result<String, CommandError> {
+        let (options, _) = self.options()?;
+        Ok(build(options)?.topic_name().to_owned())
+    }
+
     /// Options for the topic, and whether it is an emulator's, named by `PUBSUB_EMULATOR_HOST`.
     pub(crate) fn options(&self) -> Result<(PublisherOptionsBuilder, bool), CommandError> {
         let options = PublisherOptions::builder(&self.project, &self.topic);
@@ -58,6 +66,13 @@ pub(crate) struct PublisherFlags {
     /// Take the ordering key from this header of the hook; none where it is missing
     #[arg(long, value_name = "NAME")]
     ordering_key_header: Option<String>,
+    /// What follows for a key when a hook of it fails: continue, or hold the rest back [default:
+    /// continue]
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
+    ordering_on_failure: Option<OnFailure>,
+    /// The most keys remembered as stopped; when one more fails, all are [default: 1024]
+    #[arg(long, value_name = "N")]
+    max_stopped_keys: Option<usize>,
     /// The largest body that travels in the message [default: 65536]
     #[arg(long, value_name = "BYTES")]
     inline_max_bytes: Option<usize>,
@@ -110,6 +125,9 @@ impl PublisherFlags {
             }
         }
         let ms = |value: Option<u64>| value.map(Duration::from_millis);
+        let on_failure = self.ordering_on_failure.map(OrderingOnFailure::from);
+        let options = set(options, on_failure, Builder::ordering_on_failure);
+        let options = set(options, self.max_stopped_keys, Builder::max_stopped_keys);
         let options = set(options, self.inline_max_bytes, Builder::inline_max_bytes);
         let options = set(options, self.max_message_bytes, Builder::max_message_bytes);
         let options = set(options, ms(self.timeout_ms), Builder::timeout);
@@ -137,6 +155,24 @@ impl PublisherFlags {
             options = options.ordering_key_with(move |envelope| header(envelope, &name));
         }
         build(options)
+    }
+}
+
+/// What a failed hook does to the later ones of its ordering key.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OnFailure {
+    /// They go on; the failed one, tried again, is stored behind them
+    Continue,
+    /// They fail too, unsent; each hook of a key is tried once
+    Hold,
+}
+
+impl From<OnFailure> for OrderingOnFailure {
+    fn from(on_failure: OnFailure) -> Self {
+        match on_failure {
+            OnFailure::Continue => Self::Continue,
+            OnFailure::Hold => Self::Hold,
+        }
     }
 }
 

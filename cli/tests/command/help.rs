@@ -2,7 +2,15 @@
 
 use super::support::pubsink;
 
-const COMMANDS: [&str; 4] = ["demo", "publish", "emulator", "bench"];
+const COMMANDS: [&str; 7] = [
+    "demo",
+    "publish",
+    "replay",
+    "dead-letters",
+    "journal",
+    "emulator",
+    "bench",
+];
 
 #[test]
 fn without_arguments_the_help_is_shown_and_it_is_bad_usage() {
@@ -49,8 +57,12 @@ fn the_help_of_publish_tells_the_default_of_every_flag_that_has_one() {
             "--outcomes <FILE>",
             "[default: only a summary and the first failures, on standard error]",
         ),
-        ("--dead-letters <FILE>", "[default: kept nowhere]"),
-        ("--max-attempts <N>", "[default: 5]"),
+        (
+            "--dead-letters <FILE>",
+            "[default: kept nowhere, but for a journal]",
+        ),
+        ("--max-attempts <N>", "[default: 5, or 84 with --journal]"),
+        ("--journal <DIR>", "[default: in memory]"),
         ("--shutdown-limit-ms <MS>", "[default: 10000]"),
         ("--inline-max-bytes <BYTES>", "[default: 65536]"),
         ("--max-message-bytes <BYTES>", "[default: 10000000]"),
@@ -63,6 +75,8 @@ fn the_help_of_publish_tells_the_default_of_every_flag_that_has_one() {
         ("--batch-queue-tenant <N>", "[default: 1024]"),
         ("--batch-max-inflight <N>", "[default: 8]"),
         ("--sink-concurrency <N>", "[default: 8]"),
+        ("--ordering-on-failure <WHAT>", "[default: continue]"),
+        ("--max-stopped-keys <N>", "[default: 1024]"),
     ] {
         let line = help
             .lines()

@@ -11,7 +11,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::support::{end_of, publish_to, server};
+use super::support::{Scratch, TOPIC, end_of, publish_to, server};
 
 /// A figure of a process in MiB.
 fn mib(process: u32, figure: &str) -> Option<u64> {
@@ -120,4 +120,45 @@ fn hooks_that_are_refused_at_once_do_not_pile_up() {
         return eprintln!("NOT RUN: there is no /proc");
     };
     assert!(peak <= 80, "{peak} MiB");
+}
+
+/// The peak of memory in MiB over so many hooks by way of a journal.
+fn journaled(hooks: usize) -> Option<u64> {
+    mib(std::process::id(), "VmHWM")?;
+    let (server, scratch) = (server(), Scratch::new());
+    server.broker(|broker| broker.keep_published(false));
+    let line = |n: usize| format!("{{\"id\":\"h{n}\",\"body\":\"{}\"}}\n", "x".repeat(100));
+    let input = scratch.file("hooks.ndjson", (0..hooks).map(line).collect::<String>());
+    let run = publish_to(&server.endpoint(), "");
+    let run = run.arguments(&["--input", &input, "--journal", &scratch.path("j")]);
+    let mut command = run.into_command();
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    let code = loop {
+        peak = mib(child.id(), "VmHWM").unwrap_or(peak).max(peak);
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!((code, server.stored(TOPIC).len()), (Some(0), 0));
+    Some(peak)
+}
+
+#[test]
+fn what_a_journal_holds_is_on_the_disk() {
+    let (Some(few), Some(many)) = (journaled(20_000), journaled(80_000)) else {
+        return eprintln!("NOT RUN: there is no /proc");
+    };
+    // The cache of pages is 32 MiB.
+    assert!(many <= few + 40 && many <= 120, "{few} and {many} MiB");
+}
+
+#[test]
+fn an_outage_fills_a_journal_and_not_the_memory() {
+    let scratch = Scratch::new();
+    let Some((_, taken, peak)) = outage(hook(1_000), &["--journal", &scratch.path("j")]) else {
+        return;
+    };
+    assert!(peak <= 120, "{peak} MiB for {taken} bytes");
 }

@@ -1,5 +1,9 @@
 //! Flags: each reaches the publisher, and each that is wrong is named.
 
+use pubsink_fixtures::broker::PubsubMessage;
+use pubsink_fixtures::faults::{Action, Match, Rule};
+use pubsink_fixtures::server::Server;
+
 use super::support::{
     Scratch, TOPIC, hooks, ids, publish, publish_to, pubsink, server, stored_ids,
 };
@@ -28,6 +32,7 @@ fn an_option_out_of_range_is_named_with_value_and_range() {
         ("--batch-queue-tenant", "0", "at least 1"),
         ("--batch-max-inflight", "0", "at least 1"),
         ("--sink-concurrency", "0", "at least 1"),
+        ("--max-stopped-keys", "0", "at least 1"),
     ] {
         let unit = if flag.ends_with("-ms") { " ms" } else { "" };
         let words = format!("pubsink: {flag} is \"{value}{unit}\"; it must be {range}\n");
@@ -39,6 +44,12 @@ fn an_option_out_of_range_is_named_with_value_and_range() {
     let said = refused(&["--max-attempts", "0"]);
     assert!(
         said.contains("'0' for '--max-attempts <N>': 0 is not in 1.."),
+        "{said}"
+    );
+    let said = refused(&["--ordering-on-failure", "stop"]);
+    assert!(
+        said.contains("'stop' for '--ordering-on-failure <WHAT>'")
+            && said.contains("[possible values: continue, hold]"),
         "{said}"
     );
     let said = refused(&["--batch-max-entries", "many"]);
@@ -133,6 +144,7 @@ fn the_largest_values_are_no_overflow() {
         "--batch-queue-tenant",
         "--batch-max-inflight",
         "--sink-concurrency",
+        "--max-stopped-keys",
     ] {
         arguments.extend([flag, &size]);
     }
@@ -218,6 +230,117 @@ fn an_ordering_key_is_taken_from_a_header_of_any_case_where_there_is_one() {
             .iter()
             .all(|request| request.ordering_keys.len() <= 1)
     );
+}
+
+/// Hooks of two keys, `a` and `b` in turns, and their ids by key.
+fn two_keys(count: usize) -> String {
+    (1..=count)
+        .map(|n| {
+            let key = ["b", "a"][n % 2];
+            format!("{{\"id\":\"{key}{n}\",\"headers\":{{\"key\":\"{key}\"}}}}\n")
+        })
+        .collect()
+}
+
+/// The second request of key `a` fails, once.
+fn failing_once() -> Server {
+    let server = server();
+    let of_a = |messages: &[PubsubMessage]| messages[0].ordering_key == "a";
+    let rule = Rule::on(Match::publish().messages(of_a)).nth(2);
+    server.script([rule.then(Action::status(503, "busy"))]);
+    server
+}
+
+/// The ids of what was stored of a key, in order.
+fn stored_of(server: &Server, key: &str) -> Vec<String> {
+    let stored = server.stored(TOPIC);
+    let of_key = stored.iter().filter(|one| one.message.ordering_key == key);
+    of_key
+        .map(|one| one.message.attributes["ankusa_id"].clone())
+        .collect()
+}
+
+#[test]
+fn with_hold_nothing_of_a_key_is_stored_behind_a_failure_and_dead_letters_go_on_with_it() {
+    let (server, scratch) = (failing_once(), Scratch::new());
+    let dead = scratch.path("dead.ndjson");
+    let ordered = [
+        "--ordering-key-header",
+        "key",
+        "--batch-max-entries",
+        "2",
+        "--batch-linger-ms",
+        "5000",
+        "--ordering-on-failure",
+        "hold",
+    ];
+    let run = publish(&server, two_keys(12)).arguments(&ordered);
+    let run = run.arguments(&["--dead-letters", &dead]);
+    let outcomes = run.done().exits(1).outcomes();
+    assert_eq!(stored_of(&server, "a"), ["a1", "a3"]);
+    assert_eq!(stored_of(&server, "b").len(), 6);
+    let mut failed: Vec<_> = outcomes
+        .iter()
+        .filter(|outcome| outcome["outcome"] == "failed")
+        .map(|outcome| (outcome["id"].as_str().unwrap(), outcome))
+        .collect();
+    failed.sort_by_key(|(_, outcome)| outcome["line"].as_u64());
+    for (id, outcome) in &failed {
+        assert_eq!(outcome["attempts"], 1, "{outcome}");
+        let reason = &outcome["reason"];
+        let kind = if matches!(*id, "a5" | "a7") {
+            "status"
+        } else {
+            assert_eq!(outcome["class"], "transient");
+            assert_eq!(reason["key"], "a");
+            assert_eq!(reason["cause"]["body"], "busy");
+            assert_eq!(reason["class"], "throttled");
+            "key_stopped"
+        };
+        assert_eq!(reason["kind"], kind, "{outcome}");
+    }
+    let ids: Vec<_> = failed.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, ["a5", "a7", "a9", "a11"]);
+
+    let text = std::fs::read_to_string(&dead).unwrap();
+    let mut lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    lines.sort_by_key(|line| line["dead_letter"]["line"].as_u64());
+    let again: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    publish(&server, again).arguments(&ordered).done().exits(0);
+    assert_eq!(
+        stored_of(&server, "a"),
+        ["a1", "a3", "a5", "a7", "a9", "a11"]
+    );
+}
+
+#[test]
+fn by_default_a_key_goes_on_and_what_failed_is_tried_again_behind_it() {
+    for arguments in [&[][..], &["--ordering-on-failure", "continue"]] {
+        let server = failing_once();
+        let ordered = ["--ordering-key-header", "key", "--batch-max-entries", "2"];
+        let ordered = [&ordered[..], &["--batch-linger-ms", "5000"]].concat();
+        let run = publish(&server, two_keys(12)).arguments(&ordered);
+        run.arguments(arguments).done().exits(0);
+        let stored = stored_of(&server, "a");
+        assert_eq!(stored.len(), 6);
+        let place = |id: &str| stored.iter().position(|other| other == id).unwrap();
+        assert!(place("a9") < place("a5"), "{stored:?}");
+    }
+}
+
+#[test]
+fn with_hold_a_hook_without_a_key_is_tried_again() {
+    let server = server();
+    let busy = Action::status(503, "busy");
+    server.script([Rule::on(Match::publish()).nth(1).then(busy)]);
+    publish(&server, hooks(3))
+        .arguments(&["--ordering-on-failure", "hold"])
+        .done()
+        .exits(0);
+    assert_eq!(stored_ids(&server).len(), 3);
 }
 
 #[test]

@@ -40,8 +40,11 @@ fn what_is_pending_at_a_signal_is_still_stored() {
         if !open {
             running.close_input();
         }
-        eventually("the request is there", || {
-            server.log().publishes().len() == 1
+        // On a slow machine it may be more than one request.
+        eventually("all of it is there", || {
+            let log = server.log();
+            let sent = log.publishes().into_iter().map(|one| one.messages.len());
+            sent.sum::<usize>() == 100
         });
         assert_eq!(server.stored(TOPIC).len(), 0);
         running.signal(signal);

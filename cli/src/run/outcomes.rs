@@ -5,9 +5,11 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::level::Level;
 use super::progress::Progress;
 use super::writer::Writer;
 use crate::exit::CommandError;
@@ -122,11 +124,9 @@ impl Outcomes {
         }
     }
 
-    /// Resolves when more of them may be made.
-    pub(super) async fn room(&self) {
-        if let Some(writer) = &self.writer {
-            writer.room().await;
-        }
+    /// What waits to be written, where that is anywhere: while it is full no more should be made.
+    pub(super) fn waiting(&self) -> Option<Arc<Level>> {
+        self.writer.as_ref().map(Writer::waiting)
     }
 
     /// Resolves when all that were flushed are written, however long their reader takes.

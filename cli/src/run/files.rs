@@ -11,11 +11,11 @@ type Identity = (u64, u64);
 /// Refuses outcomes that would overwrite the input, and dead letters that would lengthen it for
 /// ever while it is read. All of them are open: a file that is there only now has its identity too.
 pub(super) fn check_apart(
-    input: &File,
+    input: Option<&File>,
     outcomes: Option<&File>,
     dead_letters: Option<&File>,
 ) -> Result<(), CommandError> {
-    let input = identity(input);
+    let input = input.and_then(identity);
     let (written, kept) = (outcomes.and_then(identity), dead_letters.and_then(identity));
     let same = |one: Option<Identity>, other| one.is_some() && one == other;
     let clash = if same(written, input) {

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use async_channel::{Receiver, Sender, bounded, unbounded};
 
+use super::level::Level;
 use super::progress::Progress;
 
 /// How many bytes may wait to be written before no more should be made.
@@ -17,13 +18,12 @@ const WAITING_MAX: usize = 1024 * 1024;
 pub(super) struct Writer {
     chunks: Sender<Vec<u8>>,
     state: Arc<State>,
-    /// Tells that something was written; closed when the thread ends.
-    moved: Receiver<()>,
+    /// Closed when the thread ends.
+    ended: Receiver<()>,
 }
 
-#[derive(Default)]
 struct State {
-    waiting: AtomicUsize,
+    waiting: Arc<Level>,
     broken: AtomicBool,
 }
 
@@ -31,19 +31,26 @@ impl Writer {
     pub(super) fn start(file: File, progress: Progress) -> Self {
         // Bounded by the bytes in it: by who waits for room, and by the window.
         let (chunks, receiver) = unbounded();
-        let (sender, moved) = bounded(1);
-        let state = Arc::new(State::default());
+        let (alive, ended) = bounded(1);
+        let state = Arc::new(State {
+            waiting: Arc::new(Level::new(WAITING_MAX)),
+            broken: AtomicBool::new(false),
+        });
         let theirs = Arc::clone(&state);
-        thread::spawn(move || write(file, &receiver, &theirs, &sender, &progress));
+        thread::spawn(move || {
+            write(file, &receiver, &theirs, &progress);
+            theirs.waiting.set_free();
+            drop(alive);
+        });
         Self {
             chunks,
             state,
-            moved,
+            ended,
         }
     }
 
     pub(super) fn write(&self, chunk: Vec<u8>) {
-        self.state.waiting.fetch_add(chunk.len(), Ordering::Relaxed);
+        self.state.waiting.raise(chunk.len());
         // Of a thread that ended it is known already that it is broken.
         let _ = self.chunks.try_send(chunk);
     }
@@ -52,30 +59,20 @@ impl Writer {
         self.state.broken.load(Ordering::Relaxed)
     }
 
-    /// Resolves when there is room for more. For one caller at a time.
-    pub(super) async fn room(&self) {
-        while self.state.waiting.load(Ordering::Relaxed) >= WAITING_MAX {
-            if self.moved.recv().await.is_err() {
-                return;
-            }
-        }
+    /// The bytes that wait to be written.
+    pub(super) fn waiting(&self) -> Arc<Level> {
+        Arc::clone(&self.state.waiting)
     }
 
     /// Takes no more, and resolves when all is written or nothing can be.
     pub(super) async fn end(&self) {
         self.chunks.close();
-        while self.moved.recv().await.is_ok() {}
+        let _ = self.ended.recv().await;
     }
 }
 
 /// A reader that went away (`| head`) stops the output and nothing else.
-fn write(
-    mut file: File,
-    chunks: &Receiver<Vec<u8>>,
-    state: &State,
-    moved: &Sender<()>,
-    progress: &Progress,
-) {
+fn write(mut file: File, chunks: &Receiver<Vec<u8>>, state: &State, progress: &Progress) {
     while let Ok(chunk) = chunks.recv_blocking() {
         if let Err(error) = file.write_all(&chunk) {
             state.broken.store(true, Ordering::Relaxed);
@@ -85,8 +82,6 @@ fn write(
             ));
             return;
         }
-        state.waiting.fetch_sub(chunk.len(), Ordering::Relaxed);
-        // Full where it was told already.
-        let _ = moved.try_send(());
+        state.waiting.lower(chunk.len());
     }
 }

@@ -38,6 +38,11 @@ pub(super) struct Line {
 /// Lines as they come, or why there are no more.
 pub(super) type Lines = Receiver<io::Result<Line>>;
 
+/// No lines at all.
+pub(super) fn none() -> Lines {
+    async_channel::bounded(1).1
+}
+
 /// What is read.
 #[derive(Debug)]
 pub(super) struct Input {
@@ -46,9 +51,9 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Opens a file, or standard input for `-`.
-    pub(super) fn open(path: &Path) -> Result<Self, CommandError> {
-        let what = || format!("cannot open --input {}", path.display());
+    /// Opens a file, or standard input for `-`; `flag` named it.
+    pub(super) fn open(flag: &str, path: &Path) -> Result<Self, CommandError> {
+        let what = || format!("cannot open {flag} {}", path.display());
         let file = if path == Path::new("-") {
             io::stdin().as_fd().try_clone_to_owned().map(File::from)
         } else {

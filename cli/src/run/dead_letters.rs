@@ -7,7 +7,6 @@ use std::path::Path;
 
 use pubsink_core::envelope::Envelope;
 use pubsink_core::envelope_line;
-use pubsink_core::failure::Failure;
 use serde::Serialize;
 
 use super::report::unix_ms;
@@ -57,27 +56,24 @@ impl DeadLetters {
         self.file.as_ref()
     }
 
-    /// A hook, with what became of it under a key that the input format passes over.
+    /// A hook, with what became of it.
     pub(super) fn hook(
         &mut self,
-        line: u64,
+        line: Option<u64>,
         envelope: &Envelope,
-        failure: &Failure,
+        failure: &impl Serialize,
         attempts: u32,
     ) -> io::Result<()> {
         if self.file.is_none() {
             return Ok(());
         }
-        let about = serde_json::to_string(&About {
+        let about = About {
             line,
             failure,
             attempts,
             failed_at: unix_ms(),
-        })?;
-        // Before the closing brace of the hook's own line.
-        let hook = envelope_line::to_line(envelope);
-        let hook = hook.strip_suffix('}').unwrap_or(&hook);
-        self.line(format!("{hook},\"dead_letter\":{about}}}").as_bytes())
+        };
+        self.line(dead_letter_line(envelope, &about)?.as_bytes())
     }
 
     /// One write a line, so that a crash leaves whole lines; behind the rest of one that was cut.
@@ -103,12 +99,27 @@ fn ends_within_line(path: &Path) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
+/// A hook as a line of input, with what became of it under a key that the input format passes over.
+pub(crate) fn dead_letter_line(
+    envelope: &Envelope,
+    about: &About<'_, impl Serialize>,
+) -> io::Result<String> {
+    let about = serde_json::to_string(about)?;
+    // Before the closing brace of the hook's own line.
+    let hook = envelope_line::to_line(envelope);
+    let hook = hook.strip_suffix('}').unwrap_or(&hook);
+    Ok(format!("{hook},\"dead_letter\":{about}}}"))
+}
+
 /// What a dead letter says of its failure.
 #[derive(Serialize)]
-struct About<'a> {
-    line: u64,
+pub(crate) struct About<'a, F> {
+    /// The input line it was, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<u64>,
+    /// The failure's class and reason.
     #[serde(flatten)]
-    failure: &'a Failure,
-    attempts: u32,
-    failed_at: i64,
+    pub(crate) failure: &'a F,
+    pub(crate) attempts: u32,
+    pub(crate) failed_at: i64,
 }
