@@ -11,6 +11,8 @@ pub(super) struct Lanes {
     lanes: BTreeMap<Lane, State>,
     /// Lanes whose next row is due later, by when (unix milliseconds).
     later: BTreeSet<(i64, Lane)>,
+    /// The others that have one, by since when: so that the oldest is known without a search.
+    overdue: BTreeSet<(i64, Lane)>,
 }
 
 #[derive(Debug, Default)]
@@ -55,9 +57,25 @@ impl Lanes {
     pub(super) fn wake(&mut self, now: i64) -> Vec<Lane> {
         let mut woken = Vec::new();
         while self.later.first().is_some_and(|(due, _)| *due <= now) {
-            woken.extend(self.later.pop_first().map(|(_, lane)| lane));
+            let Some((due, lane)) = self.later.pop_first() else {
+                break;
+            };
+            self.overdue.insert((due, lane.clone()));
+            woken.push(lane);
         }
         woken
+    }
+
+    /// When the row became due that waits longest to be claimed.
+    pub(super) fn oldest(&self, now: i64) -> Option<i64> {
+        // The first of the later ones may have become due since they were last woken.
+        let first = [&self.overdue, &self.later].map(|lanes| lanes.first().map(|(due, _)| *due));
+        first.into_iter().flatten().filter(|due| *due <= now).min()
+    }
+
+    /// When the next row of `lane` is due that is not claimed.
+    pub(super) fn due_of(&self, lane: &Lane) -> Option<i64> {
+        self.lanes.get(lane)?.due
     }
 
     /// When the next lane becomes due.
@@ -132,14 +150,20 @@ impl Lanes {
     /// Moves a lane to where its new due time belongs; tells whether that is now.
     fn file(&mut self, lane: &Lane, before: Option<i64>, after: Option<i64>, now: i64) -> bool {
         if let Some(before) = before {
-            self.later.remove(&(before, lane.clone()));
+            let before = (before, lane.clone());
+            if !self.overdue.remove(&before) {
+                self.later.remove(&before);
+            }
         }
         match after {
             Some(due) if due > now => {
                 self.later.insert((due, lane.clone()));
                 false
             }
-            Some(_) => true,
+            Some(due) => {
+                self.overdue.insert((due, lane.clone()));
+                true
+            }
             None => false,
         }
     }
@@ -221,6 +245,29 @@ mod tests {
         lanes.claim(&lane("a"));
         assert!(!lanes.claimed(10, &lane("a"), Vec::new(), None));
         assert_eq!(lanes.len(), 0);
+    }
+
+    #[test]
+    fn the_row_that_waits_longest_is_known() {
+        let mut lanes = Lanes::default();
+        lanes.due(10, &lane("a"), 50);
+        assert_eq!(lanes.oldest(49), None);
+        // Due, before the machine has looked.
+        assert_eq!(lanes.oldest(50), Some(50));
+        assert_eq!(lanes.wake(60), [lane("a")]);
+        lanes.due(60, &lane("b"), 55);
+        assert_eq!(lanes.oldest(60), Some(50));
+        // Until the claim is answered it is not known whether the journal gave the row out.
+        lanes.claim(&lane("a"));
+        assert_eq!(lanes.oldest(60), Some(50));
+        lanes.claimed(60, &lane("a"), Vec::new(), Some(58));
+        assert_eq!(lanes.oldest(60), Some(55));
+        lanes.claim(&lane("b"));
+        lanes.claimed(60, &lane("b"), Vec::new(), None);
+        assert_eq!(lanes.oldest(60), Some(58));
+        lanes.claimed(60, &lane("a"), Vec::new(), None);
+        assert_eq!(lanes.oldest(i64::MAX), None);
+        assert!(lanes.overdue.is_empty() && lanes.later.is_empty());
     }
 
     #[test]

@@ -136,3 +136,23 @@ fn a_sink_that_keeps_no_order_has_no_lanes_for_keys() {
             .all(|settled| settled.row.lane.key.is_none())
     );
 }
+
+#[test]
+fn keyed_hooks_of_a_batching_sink_count_against_its_concurrency_and_leave_room_for_others() {
+    let script = Box::new(|_, _: &str, _: &str, _| (ms(100), ok()));
+    let mut sim = sim(DispatchOptions::default(), script);
+    for n in 0..300 {
+        sim.enqueue_keyed(&format!("k-{n}"), "src", Some(&format!("key-{n}")));
+    }
+    for n in 0..300 {
+        sim.enqueue_keyed(&format!("n-{n}"), "src", None);
+    }
+    sim.run_until(ms(250));
+    // Two rounds of eight keys, and all that are batched at once.
+    assert_eq!(delivered(&sim, "k").len(), 16);
+    assert_eq!(delivered(&sim, "n").len(), 300);
+    // No attempt waits in the sink until it times out: they wait here.
+    sim.run();
+    assert_eq!(sim.seen.settled.len(), 600);
+    assert_eq!(sim.seen.aborted, 0);
+}

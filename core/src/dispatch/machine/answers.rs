@@ -58,7 +58,7 @@ impl<T> Dispatcher<T> {
                 self.due(&pending.row.lane, due);
             }
         }
-        self.let_in(true);
+        self.let_in();
         Ok(())
     }
 
@@ -99,9 +99,10 @@ impl<T> Dispatcher<T> {
         self.window.rows -= 1;
         self.window.bytes -= row.bytes();
         if let Some(sink) = self.sinks.get_mut(&row.lane.sink) {
-            sink.held -= 1;
+            sink.release(&row.lane, 1);
         }
         self.lanes.recorded(&row.lane);
+        self.list_if_due(&row.lane);
     }
 
     fn kept(&mut self, kept: Enqueued) -> Accepted {

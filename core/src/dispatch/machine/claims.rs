@@ -27,11 +27,8 @@ impl<T> Dispatcher<T> {
             return;
         }
         let now = self.unix_now();
-        if self.lanes.due(now, lane, due)
-            && let Some(sink) = self.sinks.get_mut(&lane.sink)
-        {
-            sink.claims.push(lane);
-        }
+        let due = self.lanes.due(now, lane, due);
+        self.list(lane, due);
     }
 
     pub(super) fn claim_rows(&mut self) {
@@ -41,11 +38,8 @@ impl<T> Dispatcher<T> {
         loop {
             let mut any = false;
             for index in self.sinks.in_turn() {
-                let sink = self.sinks.at(index);
-                let sink = sink.filter(|sink| sink.breaker.allows() > 0);
-                if let Some(lane) = sink.and_then(|sink| sink.claims.pop()) {
-                    self.claim_from(lane);
-                    any = true;
+                for counts in [false, true] {
+                    any |= self.claim_one(index, counts);
                 }
             }
             if !any {
@@ -65,7 +59,7 @@ impl<T> Dispatcher<T> {
         self.window.reserved_bytes -= bytes;
         if let Some(sink) = self.sinks.get_mut(&lane.sink) {
             sink.claiming -= 1;
-            sink.held -= rows;
+            sink.release(&lane, rows);
         }
         let now = self.unix_now();
         let claimed = match result {
@@ -76,33 +70,35 @@ impl<T> Dispatcher<T> {
                     what: "claim",
                     error,
                 });
-                // It may have been done; what it claimed is due again after a restart.
-                let again = self.lanes.claimed(now, &lane, Vec::new(), Some(now));
+                // It may have been done; what it claimed is due again after a restart. What is
+                // left has waited as long as before.
+                let due = self.lanes.due_of(&lane).unwrap_or(now);
+                let again = self.lanes.claimed(now, &lane, Vec::new(), Some(due));
                 self.list(&lane, again);
-                self.let_in(false);
                 return Ok(());
             }
         };
         self.claim_backoff.reset();
-        let asked = rows;
         let rows: Vec<_> = claimed.rows.into_iter().map(Arc::new).collect();
         let got = rows.len();
         self.window.rows += got;
         self.window.bytes += rows.iter().map(|row| row.bytes()).sum::<usize>();
         if let Some(sink) = self.sinks.get_mut(&lane.sink) {
-            sink.held += got;
+            sink.hold(&lane, got);
             if got > 0 {
-                sink.starts.push(&lane);
+                sink.ready(&lane);
             }
         }
         let again = self.lanes.claimed(now, &lane, rows, claimed.next_due);
-        if got < asked {
-            self.let_in(false);
-        }
         if again && got == 0 && claimed.next_due.is_some_and(|due| due <= now) {
+            // Its next row is larger than the room there was. Asked again before there is more,
+            // the journal would say the same.
             self.oversized.push(&lane);
         } else {
             self.list(&lane, again);
+        }
+        if self.window.rows == 0 && self.window.reserved_rows == 0 {
+            self.let_in();
         }
         if self.may_not_start(&lane) {
             self.park(&lane);
@@ -110,28 +106,22 @@ impl<T> Dispatcher<T> {
         Ok(())
     }
 
-    /// There is room again: lanes that were crowded out have a turn. Those whose row was too large
-    /// have one when something was recorded, or nothing is held at all: asked any sooner, the
-    /// journal would say the same again.
-    pub(super) fn let_in(&mut self, recorded: bool) {
-        let now = self.unix_now();
-        while let Some(lane) = self.crowded.pop() {
-            let due = self.lanes.is_due(now, &lane);
-            self.list(&lane, due);
-        }
-        let empty = self.window.rows == 0 && self.window.reserved_rows == 0;
-        if !recorded && !empty {
-            return;
-        }
+    /// There is more room: lanes whose row was too large have a turn.
+    pub(super) fn let_in(&mut self) {
         while let Some(lane) = self.oversized.pop() {
-            let due = self.lanes.is_due(now, &lane);
-            self.list(&lane, due);
+            self.list_if_due(&lane);
         }
+    }
+
+    /// The lane may have had as much claimed as it may.
+    pub(super) fn list_if_due(&mut self, lane: &Lane) {
+        let due = self.lanes.is_due(self.unix_now(), lane);
+        self.list(lane, due);
     }
 
     pub(super) fn list(&mut self, lane: &Lane, due: bool) {
         if due && let Some(sink) = self.sinks.get_mut(&lane.sink) {
-            sink.claims.push(lane);
+            sink.list(lane);
         }
     }
 
@@ -141,24 +131,27 @@ impl<T> Dispatcher<T> {
         self.closing.is_some() || open
     }
 
-    /// Claims rows of a lane, if there is room for any.
-    fn claim_from(&mut self, lane: Lane) {
-        let now = self.unix_now();
-        if !self.lanes.is_due(now, &lane) {
-            // Its rows were claimed by an earlier turn.
-            return;
-        }
-        let rows = self.room(&lane);
+    /// Claims rows of the lane whose turn it is, if there is room for any of the sink's. Without,
+    /// its lanes keep their turns.
+    fn claim_one(&mut self, index: usize, counts: bool) -> bool {
         let alone = self.window.rows == 0 && self.window.reserved_rows == 0;
         let used = self.window.bytes + self.window.reserved_bytes;
-        let bytes = self
-            .options
-            .window_bytes
-            .saturating_sub(used)
-            .min(CLAIM_BYTES);
-        if rows == 0 || (bytes == 0 && !alone) {
-            self.crowded.push(&lane);
-            return;
+        let bytes = self.options.window_bytes.saturating_sub(used);
+        let bytes = bytes.min(CLAIM_BYTES);
+        let room = self.room(index, counts);
+        if room == 0 || (bytes == 0 && !alone) {
+            return false;
+        }
+        let queue = self.sinks.at(index).map(|sink| sink.queue(counts));
+        let Some(lane) = queue.and_then(|queue| queue.claims.pop()) else {
+            return false;
+        };
+        let now = self.unix_now();
+        let rows = room.min(self.lane_room(&lane));
+        // Claimed by an earlier turn; or as much of it is held as may be, and it has its next turn
+        // when some of that is recorded.
+        if rows == 0 || !self.lanes.is_due(now, &lane) {
+            return true;
         }
         let call = Self::call(&mut self.last_call);
         let claim = Claim {
@@ -171,43 +164,45 @@ impl<T> Dispatcher<T> {
         self.lanes.claim(&lane);
         self.window.reserved_rows += rows;
         self.window.reserved_bytes += bytes;
-        if let Some(sink) = self.sinks.get_mut(&lane.sink) {
+        if let Some(sink) = self.sinks.at(index) {
             sink.claiming += 1;
-            sink.held += rows;
+            sink.hold(&lane, rows);
         }
         self.claims.insert(call, Claiming { lane, rows, bytes });
         self.outputs
             .push_back(DispatchOutput::Claim { call, claim });
+        true
     }
 
-    /// How many more rows of a lane may be claimed.
-    fn room(&self, lane: &Lane) -> usize {
-        let Some(sink) = self.sinks.get(&lane.sink) else {
+    /// How many more rows of a sink may be claimed, of those that count or of the others.
+    fn room(&mut self, index: usize, counts: bool) -> usize {
+        let used = self.window.rows + self.window.reserved_rows;
+        let window = self.options.window_rows.saturating_sub(used);
+        let share = (self.options.window_rows / self.sinks.busy()).max(1);
+        let ahead = self.options.sink_concurrency.saturating_mul(AHEAD);
+        let Some(sink) = self.sinks.at(index) else {
             return 0;
-        };
-        let options = &self.options;
-        let share = (options.window_rows / self.sinks.busy()).max(1);
-        let (for_sink, for_lane) = if sink.spec.batched {
-            (share, options.lane_rows.min(share))
-        } else {
-            let ahead = options.sink_concurrency.saturating_mul(AHEAD).min(share);
-            (ahead, ahead)
-        };
-        let window = options
-            .window_rows
-            .saturating_sub(self.window.rows + self.window.reserved_rows);
-        let for_lane = match lane.key {
-            Some(_) => 1,
-            None => for_lane,
         };
         // A probe is one row.
         let allowed = match sink.breaker.allows() {
-            1 if sink.claiming > 0 || !sink.starts.is_empty() => 0,
+            1 if sink.claiming > 0 || sink.is_ready() => 0,
             allowed => allowed,
         };
-        window
-            .min(for_sink.saturating_sub(sink.held))
-            .min(for_lane.saturating_sub(self.lanes.held(lane)))
-            .min(allowed)
+        let share = share.saturating_sub(sink.held());
+        let queue = if counts {
+            ahead.saturating_sub(sink.queue(counts).held)
+        } else {
+            share
+        };
+        window.min(share).min(queue).min(allowed)
+    }
+
+    /// How many more rows of a lane may be claimed.
+    fn lane_room(&self, lane: &Lane) -> usize {
+        let max = match lane.key {
+            Some(_) => 1,
+            None => self.options.lane_rows,
+        };
+        max.saturating_sub(self.lanes.held(lane))
     }
 }

@@ -48,8 +48,6 @@ pub struct Dispatcher<T> {
     intake: Intake<T>,
     lanes: Lanes,
     sinks: Sinks,
-    /// Lanes for whose rows there was no room.
-    crowded: Turns,
     /// Lanes whose next row was larger than the room there was.
     oversized: Turns,
     claims: BTreeMap<CallId, Claiming>,
@@ -111,7 +109,6 @@ impl<T> Dispatcher<T> {
             intake: Intake::new(&options),
             lanes: Lanes::default(),
             sinks: Sinks::new(&options, sinks),
-            crowded: Turns::default(),
             oversized: Turns::default(),
             claims: BTreeMap::new(),
             claim_backoff: Backoff::default(),
@@ -244,6 +241,18 @@ impl<T> Dispatcher<T> {
             .collect()
     }
 
+    /// How long the row has been due that waits longest to be claimed; nothing where none waits.
+    ///
+    /// A row of an ordering key is due once it is the next of its key. A sink that is left alone,
+    /// a full window or a journal that fails makes rows wait; those that are claimed are not
+    /// looked at.
+    #[must_use]
+    pub fn oldest_due_age(&self, now: Instant) -> Duration {
+        let unix = self.unix_ms(now.max(self.now));
+        let since = self.lanes.oldest(unix).unwrap_or(unix);
+        Duration::from_millis(u64::try_from(unix.saturating_sub(since)).unwrap_or_default())
+    }
+
     /// The wall time at `now`, unix milliseconds, as this machine counts it.
     #[must_use]
     pub fn unix_ms(&self, now: Instant) -> i64 {
@@ -305,9 +314,7 @@ impl<T> Dispatcher<T> {
         self.advance_breakers();
         let unix = self.unix_now();
         for lane in self.lanes.wake(unix) {
-            if let Some(sink) = self.sinks.get_mut(&lane.sink) {
-                sink.claims.push(&lane);
-            }
+            self.list(&lane, true);
         }
         let last = &mut self.last_call;
         while let Some((call, hooks)) = self.intake.next(|| Self::call(last)) {
@@ -336,7 +343,7 @@ impl<T> Dispatcher<T> {
         }
         let open = self.closing.is_none();
         let row = self.lanes.next().and_then(|due| self.instant(due));
-        let probe = self.sinks.iter().filter(|sink| !sink.claims.is_empty());
+        let probe = self.sinks.iter().filter(|sink| sink.is_listed());
         let probe = probe.filter_map(|sink| sink.breaker.open_until()).min();
         let closing = self.closing.as_ref().and_then(|closing| {
             let deadline = closing.deadline?;

@@ -96,7 +96,7 @@ impl<T> Dispatcher<T> {
         let Some(sink) = self.sinks.at(index) else {
             return;
         };
-        sink.counted -= usize::from(!sink.spec.batched);
+        sink.counted -= usize::from(sink.counts(&running.row.lane));
         let request = reason.filter(|_| sink.spec.batched);
         if !sink.breaker.end(self.now, sign, running.probe, request) {
             return;

@@ -69,7 +69,7 @@ impl<T> Dispatcher<T> {
     pub(super) fn park_sink(&mut self, index: usize) {
         let mut lanes = Vec::new();
         if let Some(sink) = self.sinks.at(index) {
-            lanes.extend(std::iter::from_fn(|| sink.starts.pop()));
+            lanes.extend(std::iter::from_fn(|| sink.next_ready(true)));
         }
         for lane in lanes {
             self.park(&lane);
@@ -99,25 +99,24 @@ impl<T> Dispatcher<T> {
         let Some(sink) = self.sinks.at(index) else {
             return false;
         };
-        let room = sink.spec.batched
-            || (sink.counted < options.sink_concurrency && total < options.concurrency);
-        if !room || sink.breaker.allows() == 0 {
+        if sink.breaker.allows() == 0 {
             return false;
         }
-        let Some(lane) = sink.starts.pop() else {
+        let room = sink.counted < options.sink_concurrency && total < options.concurrency;
+        let Some(lane) = sink.next_ready(room) else {
             return false;
         };
         let Some(row) = self.lanes.pop(&lane) else {
             return true;
         };
         if self.lanes.is_ready(&lane) {
-            sink.starts.push(&lane);
+            sink.ready(&lane);
         }
         let probe = sink.breaker.begin();
-        sink.counted += usize::from(!sink.spec.batched);
-        let batch = sink.spec.batched && lane.key.is_none();
+        let counts = sink.counts(&lane);
+        sink.counted += usize::from(counts);
         let resume_key = lane.key.is_some();
-        self.begin(row, batch, resume_key, probe);
+        self.begin(row, !counts, resume_key, probe);
         if probe {
             // Claimed before the breaker opened, or more than the probe needs.
             self.park_sink(index);
