@@ -10,6 +10,7 @@ mod bench;
 mod credentials;
 mod dead_letters;
 mod demo;
+mod describe;
 mod emulator;
 mod exit;
 mod filter;
@@ -52,6 +53,7 @@ enum Command {
     Replay(Box<replay::Arguments>),
     DeadLetters(dead_letters::Arguments),
     Journal(journal::Arguments),
+    Describe(describe::Arguments),
     Emulator(emulator::Arguments),
     Bench(bench::Arguments),
 }
@@ -64,6 +66,7 @@ fn main() -> Exit {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::DeadLetters(arguments) => dead_letters::run(&arguments),
         Command::Journal(arguments) => journal::run(&arguments),
+        Command::Describe(arguments) => describe::run(&arguments),
         Command::Emulator(arguments) => emulator::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };

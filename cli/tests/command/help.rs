@@ -2,12 +2,13 @@
 
 use super::support::pubsink;
 
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 8] = [
     "demo",
     "publish",
     "replay",
     "dead-letters",
     "journal",
+    "describe",
     "emulator",
     "bench",
 ];

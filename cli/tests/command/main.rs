@@ -11,6 +11,7 @@ mod closed_output;
 mod credentials;
 mod dead_letters;
 mod demo;
+mod describe;
 mod emulator;
 mod failures;
 mod help;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::destination;
+use crate::options::{OrderingKey, PublisherOptions};
 
 /// The hook that a description is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,27 @@ pub type Bindings = BTreeMap<String, Map<String, Value>>;
 pub(crate) const GOOGLEPUBSUB: &str = "googlepubsub";
 
 impl Description {
+    /// The topic that a publisher with these options publishes to.
+    #[must_use]
+    pub fn of_topic(options: &PublisherOptions) -> Self {
+        let url = options.publish_url();
+        let own = if url.scheme_str() == Some("http") {
+            80
+        } else {
+            443
+        };
+        let host = url.host().unwrap_or_default();
+        let host = match url.port_u16().filter(|port| *port != own) {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        };
+        let mut description = Self::message(GOOGLEPUBSUB, host, options.topic_name());
+        if let OrderingKey::Fixed(key) = options.ordering_key() {
+            description.ordering_key = Some(key.clone()).filter(|key| !key.is_empty());
+        }
+        description
+    }
+
     /// A channel that messages are published to.
     ///
     /// A URL for a host is cut down to its host and port, and an address loses its query and what

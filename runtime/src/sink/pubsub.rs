@@ -103,13 +103,7 @@ impl Sink for PubsubSink {
     }
 
     fn describe(&self, _subject: &Subject) -> Option<Description> {
-        let options = self.options();
-        let host = host(options);
-        let mut description = Description::message("googlepubsub", host, options.topic_name());
-        if let OrderingKey::Fixed(key) = options.ordering_key() {
-            description.ordering_key = Some(key.clone()).filter(|key| !key.is_empty());
-        }
-        Some(description)
+        Some(Description::of_topic(self.options()))
     }
 
     fn ordered(&self) -> bool {
@@ -123,19 +117,5 @@ impl Sink for PubsubSink {
             OrderingKey::FromEnvelope(key) => key(envelope),
         };
         Some(key).filter(|key| !key.is_empty())
-    }
-}
-
-/// The endpoint's host, and its port where it is not the scheme's own.
-fn host(options: &PublisherOptions) -> String {
-    let url = options.publish_url();
-    let host = url.host().unwrap_or_default();
-    let own = match url.scheme_str() {
-        Some("http") => 80,
-        _ => 443,
-    };
-    match url.port_u16().filter(|port| *port != own) {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
     }
 }
