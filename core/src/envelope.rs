@@ -29,6 +29,40 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// A hook with a body and nothing else: `POST /`, without tenant, headers, content type or
+    /// dedupe key. `received_at` is unix milliseconds.
+    ///
+    /// ```
+    /// use pubsink_core::envelope::Envelope;
+    ///
+    /// let hook = Envelope {
+    ///     path: "/hooks/github".to_owned(),
+    ///     ..Envelope::new("019ad465", "github", 1_764_500_000_332, r#"{"ref":"main"}"#)
+    /// };
+    /// assert_eq!((hook.method.as_str(), hook.size()), ("POST", 14));
+    /// assert_eq!(hook.tenant(), None);
+    /// ```
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        source_id: impl Into<String>,
+        received_at: i64,
+        body: impl Into<Bytes>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            source_id: source_id.into(),
+            tenant_id: None,
+            received_at,
+            method: "POST".to_owned(),
+            path: "/".to_owned(),
+            headers: Vec::new(),
+            content_type: None,
+            body: body.into(),
+            dedupe_key: None,
+        }
+    }
+
     /// The tenant; an empty one is none.
     #[must_use]
     pub fn tenant(&self) -> Option<&str> {

@@ -1,6 +1,6 @@
 //! Hooks on their way to the journal.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::io::{CallId, EnqueueError, Hook};
 use super::options::DispatchOptions;
@@ -10,8 +10,6 @@ use crate::journal::Enqueue;
 /// little, few enough that the first does not wait long for the last.
 const CALL_HOOKS: usize = 1_000;
 const CALL_BYTES: usize = 8 * 1024 * 1024;
-/// How many calls at a time: while one is synced, the next is made.
-const CALLS: usize = 2;
 
 /// Hooks that came in and are not kept yet.
 #[derive(Debug)]
@@ -21,7 +19,9 @@ pub(super) struct Intake<T> {
     hooks: usize,
     bytes: usize,
     waiting: VecDeque<(T, Enqueue, usize)>,
-    calls: BTreeMap<CallId, Vec<(T, usize)>>,
+    /// The call under way. One at a time: a runtime may begin two in any order, and hooks of an
+    /// ordering key have to be kept in the order they came.
+    call: Option<(CallId, Vec<(T, usize)>)>,
 }
 
 impl<T> Intake<T> {
@@ -32,7 +32,7 @@ impl<T> Intake<T> {
             hooks: 0,
             bytes: 0,
             waiting: VecDeque::new(),
-            calls: BTreeMap::new(),
+            call: None,
         }
     }
 
@@ -65,7 +65,7 @@ impl<T> Intake<T> {
 
     /// The hooks of the next call, if there is one to make.
     pub(super) fn next(&mut self, call: impl FnOnce() -> CallId) -> Option<(CallId, Vec<Enqueue>)> {
-        if self.waiting.is_empty() || self.calls.len() >= CALLS {
+        if self.waiting.is_empty() || self.call.is_some() {
             return None;
         }
         let (mut hooks, mut tags, mut total) = (Vec::new(), Vec::new(), 0);
@@ -81,13 +81,13 @@ impl<T> Intake<T> {
             }
         }
         let call = call();
-        self.calls.insert(call, tags);
+        self.call = Some((call, tags));
         Some((call, hooks))
     }
 
     /// A call was answered: the marks of its hooks.
     pub(super) fn answered(&mut self, call: CallId) -> Option<Vec<T>> {
-        let tags = self.calls.remove(&call)?;
+        let (_, tags) = self.call.take_if(|(id, _)| *id == call)?;
         Some(
             tags.into_iter()
                 .map(|(tag, bytes)| self.release(tag, bytes))
@@ -97,7 +97,7 @@ impl<T> Intake<T> {
 
     /// Everything is given up: the marks of all hooks, in order.
     pub(super) fn take_all(&mut self) -> Vec<T> {
-        let called = std::mem::take(&mut self.calls).into_values().flatten();
+        let called = self.call.take().into_iter().flat_map(|(_, tags)| tags);
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         let all = called.chain(waiting.map(|(tag, _, bytes)| (tag, bytes)));
         let all: Vec<_> = all.collect();

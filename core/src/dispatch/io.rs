@@ -22,7 +22,7 @@ pub struct SinkSpec {
     /// Its name, in rows and dead letters: it must stay the same over restarts.
     pub name: Text,
     /// Whether it batches deliveries, so that its attempts are not counted against the
-    /// concurrency.
+    /// concurrency. Those with an ordering key are: they go one to a request.
     pub batched: bool,
     /// Whether the rows of an ordering key go one at a time and in order.
     pub ordered: bool,
@@ -246,7 +246,10 @@ pub enum Event {
         /// What it said.
         error: JournalError,
     },
-    /// A replay job got on, paused itself, or is done.
+    /// A replay job got on, paused itself, or is done: every one of its messages was sent again.
+    /// Some of them may still be on their way, and nothing is told when the last one was delivered
+    /// or died; ask the journal for its [`replays`](crate::journal::Table::replays) until the job
+    /// [is settled](ReplayJob::is_settled).
     Replay(ReplayJob),
     /// There are rows for a sink that there is not. They are kept and left alone.
     UnknownSink(Text),

@@ -17,8 +17,9 @@ pub struct DispatchOptions {
     /// The most rows that one source's queue for one sink may have claimed. Default 1,024: what
     /// a topic's batcher takes of one tenant.
     pub lane_rows: usize,
-    /// The most attempts at once, those of batching sinks not counted: they wait for company, and
-    /// the windows bound them. Default 32.
+    /// The most attempts at once. Default 32. Those of batching sinks are not counted: they wait
+    /// for company, and the windows bound them. Those of them with an ordering key are counted,
+    /// since they are sent one to a request.
     pub concurrency: usize,
     /// The same for each sink. Default 8.
     pub sink_concurrency: usize,

@@ -156,3 +156,23 @@ fn keyed_hooks_of_a_batching_sink_count_against_its_concurrency_and_leave_room_f
     assert_eq!(sim.seen.settled.len(), 600);
     assert_eq!(sim.seen.aborted, 0);
 }
+
+#[test]
+fn hooks_are_kept_in_the_order_they_came() {
+    // A second call to the journal begins when the first is answered: a runtime with threads
+    // could otherwise have it done first.
+    let script = Box::new(|_, _: &str, _: &str, _| (ms(1), ok()));
+    let mut sim = sim(DispatchOptions::default(), script);
+    let mut takes = 100;
+    for n in 0..50 {
+        sim.enqueue_keyed(&format!("k-{n:02}"), "src", Some("k"));
+        // Each call takes less time than the one before it.
+        takes -= 2;
+        sim.journal_takes = ms(takes);
+        let at = sim.at();
+        sim.run_until(at + ms(1));
+    }
+    sim.run();
+    let order: Vec<_> = (0..50).map(|n| format!("k-{n:02}")).collect();
+    assert_eq!(delivered(&sim, "k"), order);
+}
