@@ -49,15 +49,10 @@ async fn run() -> Result<(), Box<dyn Error>> {
 
 fn hook(id: &str, size: usize) -> Envelope {
     Envelope {
-        id: id.to_owned(),
-        source_id: "github".to_owned(),
         tenant_id: Some("acme".to_owned()),
-        received_at: 1_764_500_000_332,
-        method: "POST".to_owned(),
         path: "/hooks/github".to_owned(),
         headers: vec![("X-GitHub-Event".to_owned(), "push".into())],
         content_type: Some("text/plain".to_owned()),
-        body: vec![b'x'; size].into(),
-        dedupe_key: None,
+        ..Envelope::new(id, "github", 1_764_500_000_332, vec![b'x'; size])
     }
 }

@@ -48,24 +48,10 @@ async fn run() -> Result<(), Box<dyn Error>> {
     });
     for id in ["one", "two", "three"] {
         // Once this is done, its sender can be told that the hook was received.
-        dispatch.enqueue(hook(id)).await?;
+        let hook = Envelope::new(id, "github", 1_764_500_000_332, "the body");
+        dispatch.enqueue(hook).await?;
     }
     worker.await;
     dispatch.shutdown(Duration::from_secs(5)).await;
     Ok(())
-}
-
-fn hook(id: &str) -> Envelope {
-    Envelope {
-        id: id.to_owned(),
-        source_id: "github".to_owned(),
-        tenant_id: None,
-        received_at: 1_764_500_000_332,
-        method: "POST".to_owned(),
-        path: "/hooks/github".to_owned(),
-        headers: Vec::new(),
-        content_type: None,
-        body: "the body".into(),
-        dedupe_key: None,
-    }
 }

@@ -31,6 +31,8 @@ pub use driver::Driver;
 pub use pubsink_runtime::dispatch::{
     Acceptance, Dispatch, Incoming, JournalCall, Shutdown, StartError,
 };
+#[cfg(feature = "metrics")]
+pub use pubsink_runtime::metrics;
 pub use pubsink_runtime::{
     CachedTokens, Delivery, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource, core,
     journal, seam, sink,

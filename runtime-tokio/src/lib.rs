@@ -24,6 +24,8 @@ pub use dispatch::{DispatchBuilder, dispatch};
 pub use pubsink_runtime::dispatch::{
     Acceptance, Dispatch, Incoming, JournalCall, Shutdown, StartError,
 };
+#[cfg(feature = "metrics")]
+pub use pubsink_runtime::metrics;
 pub use pubsink_runtime::{
     CachedTokens, Delivery, Driver, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource,
     core, journal, seam, sink,

@@ -8,6 +8,7 @@
 //! - [`Delivery`]: what a handle's calls return; resolves once Pub/Sub has confirmed.
 //! - [`connect`]: a handle and the [`Driver`] future that runs it.
 //! - [`TokenProvider`] and [`CachedTokens`]: credentials.
+//! - `metrics` (with the feature of that name): counters, gauges and histograms.
 //! - [`dispatch`]: hooks to any number of [sinks](sink), out of a [journal].
 
 mod after;
@@ -15,6 +16,11 @@ mod delivery;
 pub mod dispatch;
 mod driver;
 pub mod journal;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+#[cfg(not(feature = "metrics"))]
+#[path = "metrics_off.rs"]
+mod metrics;
 mod publisher;
 pub mod seam;
 mod shared;

@@ -73,7 +73,10 @@ impl Publisher {
         let shared = &self.0.shared;
         match admission.and_then(|admission| shared.admit(self.now(), admission)) {
             Ok(slot) => Delivery::admitted(shared, slot),
-            Err(failure) => Delivery::refused(failure),
+            Err(failure) => {
+                shared.metrics.refused(&failure);
+                Delivery::refused(failure)
+            }
         }
     }
 

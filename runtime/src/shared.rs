@@ -17,12 +17,14 @@ use pubsink_core::token::Token;
 
 use crate::after::After;
 use crate::delivery::Done;
+use crate::metrics::{PublishMetrics, PublishTally};
 use crate::slots::{SlotId, Slots};
 use crate::waiter::Slotted;
 
 /// The machine and whoever waits for it. The lock is held for moments and never across an await.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    pub(crate) metrics: PublishMetrics,
     state: Mutex<State>,
 }
 
@@ -60,6 +62,7 @@ pub(crate) struct Turn {
 impl Shared {
     pub(crate) fn new(machine: Machine<SlotId>) -> Self {
         Self {
+            metrics: PublishMetrics::new(machine.options().topic_name()),
             state: Mutex::new(State {
                 machine,
                 slots: Slots::default(),
@@ -145,22 +148,25 @@ impl Shared {
 
     /// Polls the machine until it waits, and hands out what it settled.
     pub(crate) fn turn(&self, now: Instant) -> Turn {
-        self.with(|state, after| state.turn(now, after))
+        let (turn, tally) = self.with(|state, after| state.turn(now, after));
+        self.metrics.turn(&tally);
+        turn
     }
 
     /// The driver ends. Whatever is still held is settled, as well as is known.
     pub(crate) fn end(&self, now: Instant) {
-        let unsettled = self.with(|state, after| {
+        let (unsettled, tally) = self.with(|state, after| {
             state.ended = true;
             let unsettled = state.machine.gauges().messages;
             let close = Input::Close {
                 deadline: Some(now),
             };
             state.input(now, close, after);
-            state.turn(now, after);
+            let (_, tally) = state.turn(now, after);
             after.drop.extend(state.driver.take());
-            unsettled
+            (unsettled, tally)
         });
+        self.metrics.turn(&tally);
         if unsettled > 0 {
             tracing::warn!(
                 unsettled,
@@ -217,20 +223,23 @@ impl State {
         after.wake.extend(self.driver.take());
     }
 
-    fn turn(&mut self, now: Instant, after: &mut After) -> Turn {
+    fn turn(&mut self, now: Instant, after: &mut After) -> (Turn, PublishTally) {
         self.notified = false;
+        let mut tally = PublishTally::default();
         let answered = std::mem::take(&mut self.answered);
         let mut actions = Vec::new();
         loop {
             let output = match self.machine.poll(now) {
                 Step::Do(output) => output,
                 Step::Wait(until, reason) => {
-                    return Turn {
+                    tally.holds(|| self.machine.gauges());
+                    let turn = Turn {
                         answered,
                         actions,
                         until,
                         closed: reason == WaitReason::Closed,
                     };
+                    return (turn, tally);
                 }
             };
             match output {
@@ -240,6 +249,7 @@ impl State {
                 Output::Send(request) => actions.push(Action::Send(request)),
                 Output::Cancel(request) => actions.push(Action::Cancel(request)),
                 Output::Settled { tag, outcome } => {
+                    tally.settled(&outcome);
                     after
                         .wake
                         .extend(self.slots.fill(tag, Done::Settled(outcome)));

@@ -59,9 +59,12 @@ impl<R: Runtime, T: Transport> Tasks<R, T> {
     pub(crate) fn send(&self, request: PublishRequest) -> AbortHandle {
         let (runtime, transport) = (self.runtime.clone(), Arc::clone(&self.transport));
         let limits = self.limits;
+        let metrics = self.shared.metrics.clone();
         self.spawn(request.id(), async move {
+            let messages = request.len();
             let (http, sent) = request.encode();
-            Input::Response(match transport.send(http, limits).await {
+            let sending = metrics.sending(messages, http.body().len(), || runtime.now());
+            let response = match transport.send(http, limits).await {
                 Ok(response) => {
                     let (head, body) = response.into_parts();
                     sent.answered(&Reply {
@@ -72,7 +75,9 @@ impl<R: Runtime, T: Transport> Tasks<R, T> {
                     })
                 }
                 Err(error) => sent.failed(error.kind, &error.detail),
-            })
+            };
+            sending.answered(|| runtime.now(), &response);
+            Input::Response(response)
         })
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use pubsink_core::dispatch::{Accepted, EnqueueError};
-use pubsink_core::journal::{JournalError, ReplayJob, StoppedLane};
+use pubsink_core::journal::{DeadLetter, JournalError, ReplayJob, StoppedLane};
 
 use super::shared::Shared;
 use crate::slots::SlotId;
@@ -20,6 +20,9 @@ pub(super) enum Done {
     Replay(Result<ReplayJob, JournalError>),
     Resumed(Result<Option<i64>, JournalError>),
     Stopped(Result<Vec<StoppedLane>, JournalError>),
+    DeadLetters(Result<Vec<DeadLetter>, JournalError>),
+    Discarded(Result<usize, JournalError>),
+    Replays(Result<Vec<ReplayJob>, JournalError>),
     /// The driver ended: nothing comes any more.
     Closed,
 }

@@ -17,6 +17,7 @@ use super::tasks::Tasks;
 use super::tell::Observer;
 use crate::driver::Driver;
 use crate::journal::Journal;
+use crate::metrics::DispatchMetrics;
 use crate::seam::Runtime;
 use crate::sink::{AnySink, Sink};
 
@@ -88,7 +89,7 @@ impl DispatchBuilder {
         let machine = Dispatcher::new(self.options, sinks.specs(), now, unix_ms, seed)?;
         let tasks = Arc::new(Tasks {
             place: Arc::new(runtime.clone()),
-            shared: Arc::new(Shared::new(machine)),
+            shared: Arc::new(Shared::new(machine, DispatchMetrics::new(sinks.names()))),
             journal: self.journal,
             sinks,
             observer: self.observer,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pubsink_core::dispatch::{BreakerState, DispatchGauges, DispatchInput, Hook};
-use pubsink_core::journal::{JournalError, Lane, ReplayJob, StoppedLane};
+use pubsink_core::journal::{
+    DeadId, DeadLetter, Filter, JournalError, Lane, ReplayJob, StoppedLane,
+};
 use pubsink_core::sink::{Description, Subject};
 use pubsink_core::text::Text;
 
@@ -72,6 +74,43 @@ impl Dispatch {
         self.enqueue(hook.into().once(name))
     }
 
+    /// The dead letters that `filter` means and that come after `after`, by number and at most
+    /// `max`: the first page is after [`DeadId::default()`], the next one after the last of it.
+    pub fn dead_letters(
+        &self,
+        filter: Filter,
+        after: DeadId,
+        max: usize,
+    ) -> JournalCall<Vec<DeadLetter>> {
+        let journal = Arc::clone(&self.tasks().journal);
+        let letters = async move { journal.dead_letters(filter, after, max).await };
+        self.tasks().ask(
+            letters,
+            |_| None,
+            Done::DeadLetters,
+            |done| match done {
+                Done::DeadLetters(result) => result,
+                _ => Err(JournalError::Closed),
+            },
+        )
+    }
+
+    /// Removes dead letters for good. Tells how many there were.
+    pub fn discard(&self, letters: impl IntoIterator<Item = DeadId>) -> JournalCall<usize> {
+        let journal = Arc::clone(&self.tasks().journal);
+        let letters: Vec<_> = letters.into_iter().collect();
+        let discard = async move { journal.discard(letters).await };
+        self.tasks().ask(
+            discard,
+            |_| None,
+            Done::Discarded,
+            |done| match done {
+                Done::Discarded(result) => result,
+                _ => Err(JournalError::Closed),
+            },
+        )
+    }
+
     /// Begins to send dead letters again: those there are now and that the job means.
     pub fn begin_replay(&self, job: ReplayJob) -> JournalCall<ReplayJob> {
         let journal = Arc::clone(&self.tasks().journal);
@@ -84,6 +123,21 @@ impl Dispatch {
         let (journal, id) = (Arc::clone(&self.tasks().journal), id.into());
         let set = async move { journal.set_replay(id, running).await };
         self.replay(set)
+    }
+
+    /// Every replay job, by id: where it stands, and what became of its messages so far.
+    pub fn replays(&self) -> JournalCall<Vec<ReplayJob>> {
+        let journal = Arc::clone(&self.tasks().journal);
+        let replays = async move { journal.replays().await };
+        self.tasks().ask(
+            replays,
+            |_| None,
+            Done::Replays,
+            |done| match done {
+                Done::Replays(result) => result,
+                _ => Err(JournalError::Closed),
+            },
+        )
     }
 
     /// The queues that stopped when one of their messages died.

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use pubsink_core::journal::{
-    Claim, Claimed, Enqueue, Enqueued, JournalError, Lane, Record, ReplayJob, RowId, StoppedLane,
+    Claim, Claimed, DeadId, DeadLetter, Enqueue, Enqueued, Filter, JournalError, Lane, Record,
+    ReplayJob, RowId, StoppedLane,
 };
 use pubsink_core::text::Text;
 
@@ -24,6 +25,13 @@ pub(super) trait AnyJournal: Send + Sync {
     fn record(&self, records: Vec<Record>) -> Answer<'_, ()>;
     fn stopped(&self) -> Answer<'_, Vec<StoppedLane>>;
     fn resume(&self, lane: Lane) -> Answer<'_, Option<i64>>;
+    fn dead_letters(
+        &self,
+        filter: Filter,
+        after: DeadId,
+        max: usize,
+    ) -> Answer<'_, Vec<DeadLetter>>;
+    fn discard(&self, letters: Vec<DeadId>) -> Answer<'_, usize>;
     fn begin_replay(&self, job: ReplayJob) -> Answer<'_, ReplayJob>;
     fn replays(&self) -> Answer<'_, Vec<ReplayJob>>;
     fn set_replay(&self, id: Text, running: bool) -> Answer<'_, ReplayJob>;
@@ -62,6 +70,19 @@ impl<J: Journal> AnyJournal for J {
 
     fn resume(&self, lane: Lane) -> Answer<'_, Option<i64>> {
         Box::pin(Journal::resume(self, lane))
+    }
+
+    fn dead_letters(
+        &self,
+        filter: Filter,
+        after: DeadId,
+        max: usize,
+    ) -> Answer<'_, Vec<DeadLetter>> {
+        Box::pin(Journal::dead_letters(self, filter, after, max))
+    }
+
+    fn discard(&self, letters: Vec<DeadId>) -> Answer<'_, usize> {
+        Box::pin(Journal::discard(self, letters))
     }
 
     fn begin_replay(&self, job: ReplayJob) -> Answer<'_, ReplayJob> {

@@ -71,6 +71,7 @@ impl<R: Runtime> Asking<R> {
             };
             attempt += 1;
             let failure = Failure::transient(&error);
+            self.tasks.shared.metrics.journal_failed(what);
             self.tasks.tell(&Event::Journal { what, error });
             let step = POLICY.next_step(&failure, attempt, Duration::ZERO, &mut self.rng);
             if let NextStep::RetryAfter(pause) = step {

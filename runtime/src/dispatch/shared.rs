@@ -15,11 +15,13 @@ use pubsink_core::text::Text;
 
 use super::acceptance::Done;
 use crate::after::After;
+use crate::metrics::{DispatchMetrics, DispatchTally};
 use crate::slots::{SlotId, Slots};
 use crate::waiter::Slotted;
 
 /// The machine and whoever waits for it. The lock is held for moments and never across an await.
 pub(super) struct Shared {
+    pub(super) metrics: DispatchMetrics,
     state: Mutex<State>,
 }
 
@@ -48,8 +50,9 @@ pub(super) struct Turn {
 }
 
 impl Shared {
-    pub(super) fn new(machine: Dispatcher<SlotId>) -> Self {
+    pub(super) fn new(machine: Dispatcher<SlotId>, metrics: DispatchMetrics) -> Self {
         Self {
+            metrics,
             state: Mutex::new(State {
                 machine,
                 slots: Slots::default(),
@@ -63,7 +66,7 @@ impl Shared {
 
     /// Takes a hook, or refuses it at once.
     pub(super) fn enqueue(&self, now: Instant, hook: Hook) -> Result<SlotId, EnqueueError> {
-        self.with(|state, after| {
+        let enqueued = self.with(|state, after| {
             if state.ended {
                 return Err(EnqueueError::Closed);
             }
@@ -74,7 +77,11 @@ impl Shared {
             }
             state.notify(after);
             Ok(slot)
-        })
+        });
+        if let Err(error) = &enqueued {
+            self.metrics.refused(error);
+        }
+        enqueued
     }
 
     /// A slot for the answer to a call; none when there is nobody to make it.
@@ -151,12 +158,14 @@ impl Shared {
 
     /// Polls the machine until it waits, and tells those who wait for it.
     pub(super) fn turn(&self, now: Instant) -> Turn {
-        self.with(|state, after| state.turn(now, after))
+        let (turn, tally) = self.with(|state, after| state.turn(now, after));
+        self.metrics.turn(&tally, &turn.outputs);
+        turn
     }
 
     /// The driver ends. Whoever still waits is told.
     pub(super) fn end(&self, now: Instant) {
-        let (left, _turn) = self.with(|state, after| {
+        let (left, (_turn, tally)) = self.with(|state, after| {
             let left = (!state.machine.is_closed()).then(|| state.machine.gauges());
             let deadline = Some(now);
             state.input(now, DispatchInput::Close { deadline }, after);
@@ -170,6 +179,8 @@ impl Shared {
             after.drop.extend(state.driver.take());
             (left, turn)
         });
+        // Its events are told to nobody, and are not counted either.
+        self.metrics.turn::<SlotId>(&tally, &[]);
         if let Some(left) = left.filter(|left| left.intake + left.rows > 0) {
             tracing::warn!(
                 hooks = left.intake,
@@ -217,25 +228,30 @@ impl State {
         after.wake.extend(self.driver.take());
     }
 
-    fn turn(&mut self, now: Instant, after: &mut After) -> Turn {
+    fn turn(&mut self, now: Instant, after: &mut After) -> (Turn, DispatchTally) {
         self.notified = false;
+        let mut tally = DispatchTally::default();
         let attempted = std::mem::take(&mut self.attempted);
         let mut outputs = Vec::new();
         loop {
             match self.machine.poll(now) {
                 Step::Do(DispatchOutput::Accepted { tag, result }) => {
+                    tally.accepted(&result);
                     let done = Done::Accepted(result);
                     after.wake.extend(self.slots.fill(tag, done));
                 }
                 Step::Do(output) => outputs.push(output),
                 Step::Wait(until, reason) => {
-                    return Turn {
+                    let machine = &self.machine;
+                    tally.holds(|| (machine.gauges(), machine.oldest_due_age(now)));
+                    let turn = Turn {
                         attempted,
                         outputs,
                         unix_ms: self.machine.unix_ms(now),
                         until,
                         closed: reason == DispatchWait::Closed,
                     };
+                    return (turn, tally);
                 }
             }
         }

@@ -58,6 +58,10 @@ impl Sinks {
             .collect()
     }
 
+    pub(super) fn names(&self) -> impl Iterator<Item = &Text> {
+        self.named.iter().map(|named| &named.name)
+    }
+
     pub(super) fn get(&self, name: &Text) -> Option<Arc<dyn AnySink>> {
         let index = self.by_name.get(name)?;
         Some(Arc::clone(&self.named[*index].sink))

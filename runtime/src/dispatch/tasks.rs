@@ -49,9 +49,16 @@ impl Tasks {
 
     pub(super) fn store(&self, call: CallId, now: i64, hooks: Vec<Enqueue>) {
         let journal = Arc::clone(&self.journal);
+        let metrics = self.shared.metrics.clone();
         self.call(
             async move { journal.enqueue(now, hooks).await },
-            move |result| Input::Stored { call, result },
+            move |result| {
+                // The others are told as events.
+                if result.is_err() {
+                    metrics.journal_failed("enqueue");
+                }
+                Input::Stored { call, result }
+            },
         );
     }
 
@@ -85,14 +92,17 @@ impl Tasks {
         context: DeliveryContext,
     ) -> AbortHandle {
         let sink = self.sinks.get(&row.lane.sink);
+        let (metrics, clock) = (self.shared.metrics.clone(), Arc::clone(&self.place));
         let work = async move {
             let Some(sink) = sink else {
                 return Err(Failure::transient("there is no sink of that name"));
             };
+            let attempting = metrics.attempting(&row.lane.sink, || clock.now());
             let span = span::attempt(&row, &context);
             let delivery = deliver_safely(&*sink, &row.envelope, &context);
             let outcome = delivery.instrument(span.clone()).await;
             span::mark(&span, &outcome);
+            attempting.ended(|| clock.now(), &outcome);
             outcome
         };
         let (place, shared) = (Arc::clone(&self.place), Arc::clone(&self.shared));

@@ -1,0 +1,96 @@
+//! Metrics, when the feature is off: nothing, at no cost.
+
+use std::time::{Duration, Instant};
+
+use pubsink_core::dispatch::{Accepted, DispatchGauges, DispatchOutput, EnqueueError};
+use pubsink_core::failure::{Failure, Outcome};
+use pubsink_core::publish::{Gauges, Response};
+use pubsink_core::sink::Receipt;
+use pubsink_core::text::Text;
+
+#[derive(Debug, Clone)]
+pub(crate) struct PublishMetrics;
+
+impl PublishMetrics {
+    #[inline(always)]
+    pub(crate) fn new(_topic: &str) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(crate) fn refused(&self, _failure: &Failure) {}
+
+    #[inline(always)]
+    pub(crate) fn turn(&self, _tally: &PublishTally) {}
+
+    #[inline(always)]
+    pub(crate) fn sending(
+        &self,
+        _messages: usize,
+        _bytes: usize,
+        _now: impl FnOnce() -> Instant,
+    ) -> Sending {
+        Sending
+    }
+}
+
+pub(crate) struct Sending;
+
+impl Sending {
+    #[inline(always)]
+    pub(crate) fn answered(self, _now: impl FnOnce() -> Instant, _response: &Response) {}
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct PublishTally {}
+
+impl PublishTally {
+    #[inline(always)]
+    pub(crate) fn settled(&mut self, _outcome: &Outcome) {}
+
+    #[inline(always)]
+    pub(crate) fn holds(&mut self, _gauges: impl FnOnce() -> Gauges) {}
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct DispatchMetrics;
+
+impl DispatchMetrics {
+    #[inline(always)]
+    pub(crate) fn new<'a>(_sinks: impl IntoIterator<Item = &'a Text>) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(crate) fn refused(&self, _error: &EnqueueError) {}
+
+    #[inline(always)]
+    pub(crate) fn journal_failed(&self, _what: &str) {}
+
+    #[inline(always)]
+    pub(crate) fn turn<T>(&self, _tally: &DispatchTally, _outputs: &[DispatchOutput<T>]) {}
+
+    #[inline(always)]
+    pub(crate) fn attempting(&self, _sink: &Text, _now: impl FnOnce() -> Instant) -> Attempting {
+        Attempting
+    }
+}
+
+pub(crate) struct Attempting;
+
+impl Attempting {
+    #[inline(always)]
+    pub(crate) fn ended(self, _now: impl FnOnce() -> Instant, _outcome: &Result<Receipt, Failure>) {
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct DispatchTally {}
+
+impl DispatchTally {
+    #[inline(always)]
+    pub(crate) fn accepted(&mut self, _result: &Result<Accepted, EnqueueError>) {}
+
+    #[inline(always)]
+    pub(crate) fn holds(&mut self, _holds: impl FnOnce() -> (DispatchGauges, Duration)) {}
+}
