@@ -22,7 +22,9 @@ pub(crate) struct FilterFlags {
     /// Failures of configuration (topic, rights, credentials), or all others
     #[arg(long, value_name = "true|false", hide_possible_values = true)]
     config: Option<bool>,
-    /// Of this kind of reason: pubsub, transport, claim_check, …
+    /// Of this kind of reason: message_too_large, invalid_message, claim_check, pubsub, status,
+    /// unexpected_reply, no_credentials, transport, batch_queue_full, key_stopped, sink or
+    /// attempt_timeout
     #[arg(long, value_name = "K")]
     kind: Option<String>,
     /// The hook with this id

@@ -4,10 +4,12 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use clap::Args;
-use pubsink_core::journal::{Cause, Lane, Progress, ReplayState};
+use pubsink_core::failure::ErrorClass;
+use pubsink_core::journal::{Filter, Lane, Progress, ReplayState};
 use pubsink_runtime::journal::Journal as _;
 use serde::Serialize;
 
+use crate::dead_letters::{Why, why};
 use crate::exit::{CommandError, Exit};
 use crate::run::Opened;
 use crate::say::{say, try_print};
@@ -44,25 +46,67 @@ enum Line<'a> {
     },
     Rows {
         sink: &'a str,
-        source: &'a str,
+        source_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         key: Option<&'a str>,
         rows: u64,
+        /// A dead letter stopped the key: they wait until it is resumed.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        stopped: bool,
     },
     StoppedKey {
         sink: &'a str,
-        source: &'a str,
+        source_id: &'a str,
         key: Option<&'a str>,
         since: i64,
-        cause: &'a Cause,
+        cause: Why<'a>,
     },
     Replay {
         id: &'a str,
         state: ReplayState,
         per_second: u32,
         progress: &'a Progress,
-        filter: &'a pubsink_core::journal::Filter,
+        filter: Shown<'a>,
     },
+}
+
+/// A filter in the words of the other lines.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sink: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<ErrorClass>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<i64>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(filter: &'a Filter) -> Self {
+        Self {
+            source_id: filter.source.as_deref(),
+            sink: filter.sink.as_deref(),
+            tenant_id: filter.tenant.as_deref(),
+            class: filter.error_class,
+            config: filter.config,
+            kind: filter.kind.as_deref(),
+            hook_id: filter.hook_id.as_deref(),
+            since: filter.since,
+            until: filter.until,
+        }
+    }
 }
 
 /// Runs the command.
@@ -89,26 +133,27 @@ async fn show(opened: &Opened) -> Result<Exit, CommandError> {
     };
     let rows = counts.iter().map(|(lane, rows)| Line::Rows {
         sink: &lane.sink,
-        source: &lane.source,
+        source_id: &lane.source,
         key: lane.key.as_deref(),
         rows: *rows,
+        stopped: stopped.iter().any(|stopped| stopped.lane == *lane),
     });
-    let stopped = stopped.iter().map(|stopped| Line::StoppedKey {
+    let keys = stopped.iter().map(|stopped| Line::StoppedKey {
         sink: &stopped.lane.sink,
-        source: &stopped.lane.source,
+        source_id: &stopped.lane.source,
         key: stopped.lane.key.as_deref(),
         since: stopped.since,
-        cause: &stopped.cause,
+        cause: why(&stopped.cause),
     });
     let replays = replays.iter().map(|job| Line::Replay {
         id: &job.id,
         state: job.state,
         per_second: job.per_second,
         progress: &job.progress,
-        filter: &job.filter,
+        filter: Shown::new(&job.filter),
     });
     let lines = [totals].into_iter().chain(rows);
-    for line in lines.chain(stopped).chain(replays) {
+    for line in lines.chain(keys).chain(replays) {
         let text = serde_json::to_string(&line).map_err(io::Error::from);
         match text.and_then(try_print) {
             Ok(()) => {}

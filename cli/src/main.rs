@@ -36,7 +36,11 @@ use exit::{CommandError, Exit};
 /// Publish webhooks and events to Google Cloud Pub/Sub.
 ///
 /// Start with `pubsink demo`, which needs neither an account nor a network. Then run
-/// `pubsink emulator --topic hooks` in one terminal and publish to it from another.
+/// `pubsink emulator --topic hooks` in one terminal, and publish to it from another with
+/// `--project local` and its address in PUBSUB_EMULATOR_HOST.
+///
+/// With `publish --journal DIR` hooks are kept on disk until they are delivered; `journal`,
+/// `dead-letters` and `replay` look at what is in DIR and send again what was given up.
 ///
 /// Set PUBSINK_LOG (for example to debug) to see what goes on inside.
 #[derive(Debug, Parser)]

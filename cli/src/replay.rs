@@ -7,11 +7,15 @@ use clap::{ArgGroup, Args};
 use pubsink_core::journal::{Filter, ReplayJob};
 use uuid::Uuid;
 
-use crate::exit::{CODES, CommandError, Exit};
+use crate::exit::{CommandError, Exit};
 use crate::filter::FilterFlags;
 use crate::run::{Replay, Route, SendFlags, start};
 use crate::say::say;
 use crate::topic::Topic;
+
+const ENDS: &str = "Exit codes: 0 all delivered, or the journal has none; 1 some failed or died \
+                    again, the replay paused itself, or no dead letter is meant; 2 bad usage or \
+                    configuration; 3 interrupted";
 
 /// Send dead letters again, after what was wrong is mended.
 ///
@@ -20,9 +24,10 @@ use crate::topic::Topic;
 ///
 /// A replay from a journal is kept in it: the same command with the same --replay-id goes on after
 /// whatever ended it. It pauses itself when many of its hooks in a row die again, and --resume goes
-/// on. What dies again is a dead letter once more, which the same replay leaves alone.
+/// on. What dies again is a dead letter once more, which the same replay leaves alone: it takes a
+/// new one.
 #[derive(Debug, Args)]
-#[command(after_help = CODES, group = ArgGroup::new("what").required(true).args(["journal", "from"]))]
+#[command(after_help = ENDS, group = ArgGroup::new("what").required(true).args(["journal", "from"]))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     topic: Topic,

@@ -11,6 +11,12 @@ pub(crate) fn say(line: impl Display) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
+/// So many of something, in words.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
 /// Writes a line of data to standard output.
 pub(crate) fn print(line: impl Display) -> Result<(), CommandError> {
     try_print(line).map_err(|error| CommandError::new("cannot write to standard output", error))

@@ -30,6 +30,11 @@ impl Claims {
         self.rows.contains_key(&row)
     }
 
+    /// Whether a row of the lane is claimed.
+    pub(crate) fn is_busy(&self, lane: u64) -> bool {
+        self.lanes.contains_key(&lane)
+    }
+
     /// Where the rows of a lane begin that may not be claimed yet.
     pub(crate) fn floor(&self, lane: u64) -> Place {
         let claims = self.lanes.get(&lane);

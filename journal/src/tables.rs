@@ -9,7 +9,7 @@
 //! | `meta` | `format`, `next_row`, `next_dead`, `next_lane`, `bytes`, `serial` | the number |
 //! | `hooks` | the number of the hook's first row | the envelope and its claim ref, once for all its rows |
 //! | `shared` | that number | how many rows and dead letters a hook has, where it began with several |
-//! | `rows` | lane, order, row | the row; order is when it is due, or 0 in a lane that keeps order |
+//! | `rows` | lane, order, row | the row; order is when it is due, or 0 in a lane that keeps order (-1 for what is replayed) |
 //! | `lanes` | sink, source and ordering key | the lane's number |
 //! | `lane_names` | the lane's number | sink, source and ordering key |
 //! | `dead` | the dead letter's number | the dead letter |

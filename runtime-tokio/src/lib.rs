@@ -13,6 +13,14 @@
 //! # }
 //! ```
 
+// The Rust in these pages is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/dispatch.md")]
+mod dispatch_page {}
+
 mod builder;
 mod client;
 mod dispatch;

@@ -14,18 +14,19 @@ use crate::run::{About, dead_letter_line, line_of};
 struct Listed<'a> {
     id: u64,
     hook_id: &'a str,
-    source: &'a str,
-    tenant: Option<&'a str>,
+    source_id: &'a str,
+    tenant_id: Option<&'a str>,
     sink: &'a str,
     #[serde(flatten)]
     cause: Why<'a>,
     attempts: u32,
-    died_at: i64,
+    failed_at: i64,
     size: usize,
 }
 
+/// Why a message died.
 #[derive(Serialize)]
-struct Why<'a> {
+pub(crate) struct Why<'a> {
     class: ErrorClass,
     config: bool,
     kind: &'a str,
@@ -107,17 +108,17 @@ fn list(letter: &DeadLetter) -> Listed<'_> {
     Listed {
         id: letter.id.0,
         hook_id: &envelope.id,
-        source: &envelope.source_id,
-        tenant: envelope.tenant(),
+        source_id: &envelope.source_id,
+        tenant_id: envelope.tenant(),
         sink: &letter.lane.sink,
         cause: why(&letter.cause),
         attempts: letter.attempts,
-        died_at: letter.died_at,
+        failed_at: letter.died_at,
         size: envelope.size(),
     }
 }
 
-fn why(cause: &Cause) -> Why<'_> {
+pub(crate) fn why(cause: &Cause) -> Why<'_> {
     Why {
         class: cause.error_class,
         config: cause.config,

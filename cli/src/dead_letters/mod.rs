@@ -14,12 +14,13 @@ use pubsink_runtime::journal::Journal as _;
 use crate::exit::{CommandError, Exit};
 use crate::filter::FilterFlags;
 use crate::run::Opened;
-use crate::say::say;
+use crate::say::{counted, say};
+pub(crate) use letter::{Why, why};
 use letter::{export, listed, shown};
-use pages::Pages;
+pub(crate) use pages::Pages;
 
-const CODES: &str = "Exit codes: 0 done; 1 it could not be written; 2 bad usage, or a journal \
-                     that cannot be opened";
+const CODES: &str = "Exit codes: 0 done; 1 it could not be written; 2 bad usage, no \
+                     such dead letter, or a journal that cannot be opened";
 
 /// List, show, export or discard the dead letters of a journal.
 ///
@@ -42,7 +43,7 @@ enum Action {
     /// Lines that publish and replay --from read; they stay in the journal
     #[command(after_help = CODES)]
     Export(Export),
-    /// Remove dead letters for good; nothing else does
+    /// Remove dead letters for good, all of them where no filter is given; nothing else does
     #[command(after_help = CODES)]
     Discard(Discard),
 }
@@ -138,21 +139,25 @@ fn run_discard(arguments: &Discard) -> Result<Exit, CommandError> {
     let opened = Opened::existing(&selection.journal)?;
     let mut pages = Pages::new(&opened, selection.filter(), selection.limit);
     let mut count = 0;
-    while let Some(letters) = pages.next()? {
+    while let Some(letters) = smol::block_on(pages.next())? {
         if arguments.yes {
             let ids = letters.iter().map(|letter| letter.id).collect();
             let discarded = smol::block_on(opened.journal.discard(ids));
-            count += discarded.map_err(|error| opened.failed(&error))?;
+            count += discarded.map_err(|error| opened.failed(&error))? as u64;
         } else {
-            count += letters.len();
+            count += letters.len() as u64;
         }
     }
     if arguments.yes {
-        say(format_args!("pubsink: {count} dead letters discarded"));
+        say(format_args!(
+            "pubsink: {} discarded",
+            counted(count, "dead letter")
+        ));
         return Ok(Exit::Delivered);
     }
     Err(CommandError(format!(
-        "{count} dead letters would be removed for good; --yes does it"
+        "{} would be removed for good; --yes does it",
+        counted(count, "dead letter")
     )))
 }
 
@@ -165,7 +170,7 @@ fn write_all(
 ) -> Result<Exit, CommandError> {
     let mut output = BufWriter::new(output);
     let mut pages = Pages::new(opened, selection.filter(), selection.limit);
-    while let Some(letters) = pages.next()? {
+    while let Some(letters) = smol::block_on(pages.next())? {
         for letter in &letters {
             if let Err(error) = line(letter).and_then(|line| writeln!(output, "{line}")) {
                 return Ok(written(Err(error)));

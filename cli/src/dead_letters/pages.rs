@@ -12,7 +12,7 @@ const LETTERS_MAX: usize = 1_000;
 
 /// The dead letters that a filter means: their bodies may be bytes or megabytes, so that the next
 /// page is as long as the last ones were small.
-pub(super) struct Pages<'a> {
+pub(crate) struct Pages<'a> {
     opened: &'a Opened,
     filter: Filter,
     after: DeadId,
@@ -21,7 +21,7 @@ pub(super) struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    pub(super) fn new(opened: &'a Opened, filter: Filter, limit: Option<u64>) -> Self {
+    pub(crate) fn new(opened: &'a Opened, filter: Filter, limit: Option<u64>) -> Self {
         Self {
             opened,
             filter,
@@ -32,7 +32,7 @@ impl<'a> Pages<'a> {
     }
 
     /// The next ones; none: that was all.
-    pub(super) fn next(&mut self) -> Result<Option<Vec<DeadLetter>>, CommandError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<DeadLetter>>, CommandError> {
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let max = self.length.min(left);
         if max == 0 {
@@ -40,7 +40,7 @@ impl<'a> Pages<'a> {
         }
         let journal = &self.opened.journal;
         let letters = journal.dead_letters(self.filter.clone(), self.after, max);
-        let letters = smol::block_on(letters).map_err(|error| self.opened.failed(&error))?;
+        let letters = letters.await.map_err(|error| self.opened.failed(&error))?;
         let Some(last) = letters.last() else {
             return Ok(None);
         };

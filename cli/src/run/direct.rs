@@ -12,6 +12,7 @@ use pubsink_core::publish::Admission;
 use pubsink_tokio::seam::Runtime;
 
 use super::attempts::{Attempts, Finished};
+use super::left::Left;
 use super::lines::Line;
 use super::report::{Of, Report};
 use super::way::Way;
@@ -129,8 +130,8 @@ impl<R: Runtime> Way for Direct<R> {
         }
     }
 
-    async fn end(&mut self) -> Option<u64> {
-        None
+    async fn end(&mut self) -> Left {
+        Left::default()
     }
 
     fn has_failed(&self) -> bool {

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use pubsink_core::dispatch::OnDead;
+use pubsink_core::options::{OrderingOnFailure, PublisherOptions};
 use pubsink_core::retry::RetryPolicy;
 
 use crate::credentials::Credentials;
+use crate::exit::CommandError;
 use crate::runtime::RuntimeFlag;
 use crate::topic::PublisherFlags;
 
@@ -17,7 +19,7 @@ const MAX_ATTEMPTS: u32 = 5;
 /// How hooks are sent, and what is told of them.
 #[derive(Debug, Args)]
 pub(crate) struct SendFlags {
-    /// Write outcomes to FILE; - is standard output [default: only a summary and the first
+    /// Write outcomes to FILE, which every run begins anew; - is standard output [default: only a summary and the first
     /// failures, on standard error]
     #[arg(long, value_name = "FILE")]
     pub(super) outcomes: Option<PathBuf>,
@@ -32,7 +34,7 @@ pub(crate) struct SendFlags {
     #[arg(long, value_name = "MS", default_value_t = 10_000)]
     shutdown_limit_ms: u64,
     /// What a dead letter of the journal does to the later hooks of its ordering key, where
-    /// --ordering-on-failure is hold [default: skip]
+    /// --ordering-on-failure is hold; refused without [default: skip]
     #[arg(
         long,
         value_name = "skip|stop",
@@ -66,6 +68,16 @@ pub(super) struct Settings {
 }
 
 impl SendFlags {
+    /// Refuses flags that would have no effect.
+    pub(super) fn check(&self, options: &PublisherOptions) -> Result<(), CommandError> {
+        let holds = options.ordering_on_failure() == OrderingOnFailure::Hold;
+        if self.on_dead.is_some() && !holds {
+            let words = "--on-dead has no effect without --ordering-on-failure hold";
+            return Err(CommandError(words.to_owned()));
+        }
+        Ok(())
+    }
+
     /// `kept`: whether hooks outlive the run, so that more patience costs nothing.
     pub(super) fn settings(&self, kept: bool) -> Settings {
         let policy = RetryPolicy::default();

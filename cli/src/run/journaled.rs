@@ -1,6 +1,7 @@
 //! By way of a journal: a hook is kept on disk before it is attempted, and until it is settled.
 
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,6 +20,7 @@ use pubsink_tokio::seam::{Runtime, Timer as _};
 
 use super::attempts::Finished;
 use super::keeping::{Hook, Keeping, Kept, may_wait};
+use super::left::Left;
 use super::level::Level;
 use super::lines::Line;
 use super::names::{LineName, name};
@@ -27,6 +29,7 @@ use super::told::Told;
 use super::watch::Watch;
 use super::way::Way;
 use crate::interrupt::Interrupt;
+use crate::say::say;
 
 /// How often the end is looked for where no event says so, and batches are sent on that nothing
 /// more comes to.
@@ -40,6 +43,7 @@ const LAST_LIMIT: Duration = Duration::from_secs(5);
 pub(super) struct Journaled<R: Runtime> {
     runtime: R,
     journal: Arc<DiskJournal>,
+    dir: PathBuf,
     dispatch: Dispatch,
     publisher: Publisher,
     keeping: Keeping<R>,
@@ -67,6 +71,7 @@ pub(super) enum Step {
 /// What a way by a journal is made of.
 pub(super) struct Connected {
     pub(super) journal: Arc<DiskJournal>,
+    pub(super) dir: PathBuf,
     pub(super) dispatch: Dispatch,
     pub(super) publisher: Publisher,
     pub(super) watch: Watch,
@@ -78,6 +83,7 @@ impl<R: Runtime> Journaled<R> {
     pub(super) fn new(runtime: R, connected: Connected) -> Self {
         let Connected {
             journal,
+            dir,
             dispatch,
             publisher,
             watch,
@@ -88,6 +94,7 @@ impl<R: Runtime> Journaled<R> {
             keeping: Keeping::new(runtime.clone(), dispatch.clone()),
             runtime,
             journal,
+            dir,
             dispatch,
             publisher,
             watch,
@@ -244,9 +251,10 @@ impl<R: Runtime> Way for Journaled<R> {
         if interrupt.is_asked() {
             return false;
         }
+        let topic = self.publisher.options().topic_name();
         self.keeping.ask(Hook {
             line: line.number,
-            name: name(line.number, &line.text),
+            name: name(topic, line.number, &line.text),
             envelope: envelope.into(),
         });
         true
@@ -297,7 +305,8 @@ impl<R: Runtime> Way for Journaled<R> {
             {
                 report.say(&format!(
                     "pubsink: the replay {:?} paused itself: {} of its hooks in a row died again; \
-                     after the repair --resume {} goes on",
+                     after the repair --resume {} goes on; it leaves alone what died again, \
+                     which needs a new replay",
                     &*job.id, job.progress.died_in_a_row, job.id
                 ));
                 let limit = *limit;
@@ -332,16 +341,26 @@ impl<R: Runtime> Way for Journaled<R> {
         }
     }
 
-    async fn end(&mut self) -> Option<u64> {
+    async fn end(&mut self) -> Left {
         if self.closing.is_none() {
             self.close(LAST_LIMIT);
         }
         if let Some(closing) = &mut self.closing {
             closing.await;
         }
-        let totals = self.journal.totals().await;
+        let replay = self.replay.as_ref().map(|(job, _)| &job.id);
+        let left = Left::of(&self.journal, &self.dir, replay).await;
         self.journal.close();
-        totals.ok().map(|totals| totals.rows)
+        left.unwrap_or_else(|error| {
+            say(format_args!(
+                "pubsink: cannot look into the journal: {error}"
+            ));
+            self.broken = true;
+            Left {
+                dir: self.dir.display().to_string(),
+                ..Left::default()
+            }
+        })
     }
 
     fn has_failed(&self) -> bool {

@@ -11,6 +11,7 @@ mod files;
 mod flags;
 mod journaled;
 mod keeping;
+mod left;
 mod level;
 mod lines;
 mod names;
@@ -45,6 +46,7 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 pub(crate) use dead_letters::{About, dead_letter_line};
 pub(crate) use flags::SendFlags;
+use left::Left;
 use lines::{Line, Lines};
 pub(crate) use names::line_of;
 pub(crate) use opened::{Opened, Replay};
@@ -113,7 +115,7 @@ async fn run<R: Runtime, W: Way>(parts: Parts<R>, way: W) -> Exit {
     run.finish_all(&interrupt).await;
     let left = run.way.end().await;
     run.finish_output(&interrupt).await;
-    run.exit(end, left, interrupt.is_asked())
+    run.exit(end, &left, interrupt.is_asked())
 }
 
 struct Run<R, W> {
@@ -261,10 +263,9 @@ impl<R: Runtime, W: Way> Run<R, W> {
         }
     }
 
-    fn exit(self, end: End, left: Option<u64>, interrupted: bool) -> Exit {
+    fn exit(self, end: End, left: &Left, interrupted: bool) -> Exit {
         // What stays is not delivered.
-        let stays = left.is_some_and(|left| left > 0);
-        let failed = self.report.has_failures() || self.way.has_failed() || stays;
+        let failed = self.report.has_failures() || self.way.has_failed() || left.is_any();
         let written = self.report.end(left);
         if interrupted {
             Exit::Interrupted

@@ -13,11 +13,13 @@ pub(super) struct LineName {
     pub(super) print: u16,
 }
 
-/// The name of a line: its number and the SHA-256 of its bytes. A line whose text was changed is
-/// another hook.
-pub(super) fn name(line: u64, text: &[u8]) -> Text {
+/// The name of a line for a topic: its number, and the SHA-256 of the topic's full name, a 0 byte
+/// and the line's bytes. A line whose text was changed is another hook, as is the same line for
+/// another topic.
+pub(super) fn name(topic: &str, line: u64, text: &[u8]) -> Text {
     let mut name = format!("{line}:");
-    for byte in Sha256::digest(text) {
+    let digest = Sha256::new().chain_update(topic).chain_update([0]);
+    for byte in digest.chain_update(text).finalize() {
         // To memory: what cannot fail.
         let _ = write!(name, "{byte:02x}");
     }
@@ -44,22 +46,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_says_which_line_it_is_and_changes_with_the_text() {
-        let one = name(3, b"{}");
+    fn a_name_says_which_line_it_is_and_changes_with_the_text_and_the_topic() {
+        let one = name("t", 3, b"{}");
         assert_eq!(
             &*one,
-            "3:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+            "3:c277c62dc4a00825f5e8ddbaf449c64e79a4f665924f450da81a9c31e7a392eb"
         );
         let known = LineName::of(&one);
         assert_eq!(
             known,
             Some(LineName {
                 line: 3,
-                print: 0x4413
+                print: 0xc277
             })
         );
-        assert_ne!(one, name(3, b"{} "));
-        assert_ne!(one, name(4, b"{}"));
+        assert_ne!(one, name("t", 3, b"{} "));
+        assert_ne!(one, name("t", 4, b"{}"));
+        assert_ne!(one, name("u", 3, b"{}"));
+        assert_ne!(name("t", 3, b"u{}"), name("tu", 3, b"{}"));
         for foreign in [
             "",
             "3",

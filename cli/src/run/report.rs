@@ -12,11 +12,12 @@ use serde::Serialize;
 
 use super::attempts::Finished;
 use super::dead_letters::DeadLetters;
+use super::left::Left;
 use super::level::Level;
 use super::outcome_line::{Earlier, Failed, OutcomeLine, UnkeptReason, UnreadableReason};
 use super::outcomes::Outcomes;
 use super::progress::Progress;
-use crate::say::say;
+use crate::say::{counted, say};
 
 /// How many failures are told on standard error where outcomes go nowhere.
 const FAILURES_TOLD: u64 = 10;
@@ -182,21 +183,25 @@ impl Report {
         self.failed + self.earlier_dead > 0
     }
 
-    /// The last words; `left` hooks stay in the journal. Whether everything that had to be written
+    /// The last words, what the run leaves among them. Whether everything that had to be written
     /// was.
-    pub(super) fn end(self, left: Option<u64>) -> bool {
+    pub(super) fn end(self, left: &Left) -> bool {
         self.progress.finish();
         if self.earlier_delivered + self.earlier_dead > 0 {
             say(format_args!(
-                "pubsink: skipped what an earlier run had settled: {} delivered, {} dead letters",
-                self.earlier_delivered, self.earlier_dead
+                "pubsink: skipped what an earlier run had settled: {} delivered, {}",
+                self.earlier_delivered,
+                counted(self.earlier_dead, "dead letter")
             ));
         }
-        if let Some(left) = left.filter(|left| *left > 0) {
+        if self.earlier_dead > 0 {
             say(format_args!(
-                "pubsink: {left} hooks stay in the journal; a run with it goes on with them"
+                "pubsink: {} of earlier runs: see `pubsink dead-letters list --journal {}`",
+                counted(self.earlier_dead, "dead letter"),
+                left.dir
             ));
         }
+        left.say();
         say(format_args!(
             "pubsink: {} delivered, {} failed",
             self.delivered, self.failed

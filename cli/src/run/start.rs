@@ -74,6 +74,7 @@ pub(crate) fn start(
         options
     };
     let options = flags.publisher.apply(options)?;
+    flags.check(&options)?;
     let mut tokens = flags.credentials.provider()?;
     if emulator && tokens.take().is_some() {
         say("pubsink: no token is sent to the emulator of PUBSUB_EMULATOR_HOST");
@@ -97,17 +98,18 @@ pub(crate) fn start(
                 Some(_) => Opened::existing(dir)?,
                 None => Opened::open(dir)?,
             };
-            let job = smol::block_on(async {
-                opened.check_topic(options.topic_name()).await?;
-                match &replay {
-                    Some(replay) => opened.replay(replay).await.map(Some),
-                    None => Ok(None),
+            smol::block_on(opened.check(&options))?;
+            let mut job = None;
+            if let Some(replay) = &replay {
+                let nothing = opened.nothing(replay, options.topic_name());
+                if let Some((words, exit)) = smol::block_on(nothing)? {
+                    say(words);
+                    return Ok(exit);
                 }
-            })?;
-            By::Journal {
-                opened,
-                job: job.map(Box::new),
+                smol::block_on(opened.check_replay(replay, &options))?;
+                job = Some(Box::new(smol::block_on(opened.replay(replay))?));
             }
+            By::Journal { opened, job }
         }
     };
     let interrupt = Interrupt::listen()?;
@@ -227,6 +229,7 @@ fn connect<R: Runtime>(
     runtime.spawn(driver);
     Ok(Connected {
         journal: Arc::clone(&opened.journal),
+        dir: opened.dir.clone(),
         dispatch,
         publisher,
         watch,

@@ -3,10 +3,11 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use async_channel::{Receiver, unbounded};
 use futures_util::StreamExt as _;
-use pubsink_core::dispatch::{BreakerState, Event};
+use pubsink_core::dispatch::{BreakerPolicy, BreakerState, DispatchOptions, Event};
 use pubsink_core::failure::Failure;
 
 use super::level::Level;
@@ -15,12 +16,14 @@ use super::report::Report;
 /// How many events may wait before no more rows are claimed.
 const UNTOLD_MAX: usize = 4_096;
 
+/// How much of a failure is told.
+const CAUSE_CHARS: usize = 200;
+
 /// Events of a dispatcher, in their order.
 pub(super) struct Watch {
     events: Pin<Box<Receiver<Event>>>,
     untold: Arc<Level>,
-    /// Why the last attempt failed that is tried again.
-    last_failure: Option<Failure>,
+    breaker: Told,
 }
 
 impl Watch {
@@ -38,7 +41,7 @@ impl Watch {
         let watch = Self {
             events: Box::pin(events),
             untold,
-            last_failure: None,
+            breaker: Told::default(),
         };
         (watch, observer)
     }
@@ -72,17 +75,20 @@ impl Watch {
     /// Tells a person what concerns more than one hook.
     pub(super) fn say(&mut self, event: Event, report: &Report) {
         match event {
-            Event::Retry { failure, .. } => self.last_failure = Some(failure),
+            Event::Retry { failure, .. } => self.breaker.failed(&failure),
             Event::Breaker { sink, state } => match state {
                 BreakerState::Open => {
-                    let why = self.last_failure.take();
-                    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-                    report.say(&format!(
-                        "pubsink: {sink} keeps failing{why}; it is left alone for a while, and \
-                         hooks wait in the journal"
-                    ));
+                    if let Some(words) = self.breaker.opened() {
+                        report.say(&format!(
+                            "pubsink: {sink} keeps failing; it is left alone for {words}; hooks \
+                             wait in the journal"
+                        ));
+                    }
                 }
-                BreakerState::Closed => report.say(&format!("pubsink: {sink} is back")),
+                BreakerState::Closed => {
+                    self.breaker.closed();
+                    report.say(&format!("pubsink: {sink} is back"));
+                }
                 BreakerState::Probing => {}
             },
             Event::Journal { what, error } => report.say(&format!(
@@ -93,5 +99,87 @@ impl Watch {
             )),
             _ => {}
         }
+    }
+}
+
+/// What was told of the topic's breaker.
+#[derive(Debug)]
+struct Told {
+    policy: BreakerPolicy,
+    /// How long it stays open the next time.
+    pause: Duration,
+    /// Why the last attempt failed, in short.
+    cause: Option<String>,
+    last: Option<String>,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        // The run sets no other.
+        let policy = DispatchOptions::default().breaker;
+        Self {
+            policy,
+            pause: policy.open,
+            cause: None,
+            last: None,
+        }
+    }
+}
+
+impl Told {
+    fn failed(&mut self, failure: &Failure) {
+        self.cause = Some(short(&failure.to_string()));
+    }
+
+    /// It opened; for how long and why, if that is not what was told the last time.
+    fn opened(&mut self) -> Option<String> {
+        let why = self.cause.as_ref();
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        let words = format!("{} s{why}", self.pause.as_secs());
+        // Each probe that fails doubles it.
+        self.pause = self.pause.saturating_mul(2).min(self.policy.max_open);
+        let new = self.last.as_ref() != Some(&words);
+        self.last = Some(words);
+        self.last.clone().filter(|_| new)
+    }
+
+    fn closed(&mut self) {
+        *self = Self::default();
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(CAUSE_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_breaker_is_told_of_while_there_is_something_new() {
+        let mut told = Told {
+            cause: Some("gone".into()),
+            ..Told::default()
+        };
+        for seconds in [30, 60, 120, 240, 300] {
+            assert_eq!(told.opened(), Some(format!("{seconds} s: gone")));
+        }
+        assert_eq!((told.opened(), told.opened()), (None, None));
+        told.cause = Some("slow".into());
+        assert_eq!(told.opened().as_deref(), Some("300 s: slow"));
+        assert_eq!(told.opened(), None);
+        told.closed();
+        assert_eq!(told.opened().as_deref(), Some("30 s"));
+    }
+
+    #[test]
+    fn a_long_cause_is_cut_between_characters() {
+        assert_eq!(short("short"), "short");
+        let cut = short(&"é".repeat(1_000));
+        assert_eq!(cut, "é".repeat(CAUSE_CHARS) + "…");
     }
 }

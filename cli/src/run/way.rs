@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pubsink_core::envelope::Envelope;
 
+use super::left::Left;
 use super::lines::Line;
 use super::report::Report;
 use crate::interrupt::Interrupt;
@@ -42,9 +43,8 @@ pub(super) trait Way {
     /// Resolves when nothing is under way. May be dropped and called again.
     async fn finish(&mut self, report: &mut Report);
 
-    /// The last thing it does: lets go of what it has. How many hooks wait for another run, where
-    /// they can.
-    async fn end(&mut self) -> Option<u64>;
+    /// The last thing it does: lets go of what it has.
+    async fn end(&mut self) -> Left;
 
     /// Whether it failed beside the hooks that did.
     fn has_failed(&self) -> bool;

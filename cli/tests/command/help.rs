@@ -106,6 +106,20 @@ fn the_long_help_of_publish_tells_the_form_of_a_line() {
 }
 
 #[test]
+fn the_help_tells_of_journals_and_how_to_reach_the_emulator() {
+    let help = pubsink(&["--help"]).done().exits(0).stdout;
+    for words in ["publish --journal DIR", "--project local", "dead-letters"] {
+        assert!(help.contains(words), "{words}");
+    }
+    let help = pubsink(&["replay", "--help"]).done().exits(0).stdout;
+    for words in ["attempt_timeout", "key_stopped", "paused itself"] {
+        assert!(help.contains(words), "{words}");
+    }
+    let help = pubsink(&["publish", "--help"]).done().exits(0).stdout;
+    assert!(help.contains("which every run begins anew"), "{help}");
+}
+
+#[test]
 fn the_version_is_told() {
     let version = format!("pubsink {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(pubsink(&["--version"]).done().exits(0).stdout, version);

@@ -64,8 +64,12 @@ fn a_second_run_sends_nothing_again_and_says_what_it_skipped() {
     assert_eq!(server.log().publishes().len(), requests, "nothing is sent");
     assert_eq!(
         second.stderr,
-        "pubsink: skipped what an earlier run had settled: 7 delivered, 1 dead letters\n\
-         pubsink: 0 delivered, 1 failed\n"
+        format!(
+            "pubsink: skipped what an earlier run had settled: 7 delivered, 1 dead letter\n\
+             pubsink: 1 dead letter of earlier runs: see `pubsink dead-letters list --journal \
+             {dir}`\n\
+             pubsink: 0 delivered, 1 failed\n"
+        )
     );
     let outcomes = second.outcomes();
     let id = &first.outcomes()[2]["message_id"];
@@ -169,6 +173,24 @@ fn a_journal_of_another_topic_is_refused_and_nothing_is_touched() {
     );
     assert_eq!(fs::read_to_string(outcomes).unwrap(), "earlier\n");
     assert_eq!(server.stored(TOPIC).len(), 0);
+}
+
+#[test]
+fn a_line_that_another_topic_has_is_sent_all_the_same() {
+    let (server, scratch) = (server(), Scratch::new());
+    let (dir, other) = (scratch.path("j"), "projects/p/topics/other");
+    server.create_topic(other).unwrap();
+    journaled(&server, &dir, hooks(3)).done().exits(0);
+    let endpoint = server.endpoint();
+    let run = || {
+        let to = ["publish", "--project", "p", "--topic", "other"];
+        let run = pubsink(&to).arguments(&["--endpoint", &endpoint, "--journal", &dir]);
+        run.input(hooks(3)).done().exits(0)
+    };
+    assert_eq!(run().summary(), "pubsink: 3 delivered, 0 failed");
+    assert_eq!(server.stored(other).len(), 3);
+    assert_eq!(run().summary(), "pubsink: 0 delivered, 0 failed");
+    assert_eq!(server.stored(other).len(), 3);
 }
 
 #[test]
@@ -303,8 +325,18 @@ fn a_disk_that_is_full_loses_no_line_silently_and_reports_no_success() {
 }
 
 #[test]
-fn on_dead_is_for_a_journal() {
+fn on_dead_is_for_a_journal_that_keeps_order() {
     let said = publish_to("http://127.0.0.1:1", "").arguments(&["--on-dead", "stop"]);
     let said = said.done().exits(2).stderr;
     assert!(said.contains("--journal <DIR>"), "{said}");
+    let (server, scratch) = (server(), Scratch::new());
+    let dir = scratch.path("j");
+    for more in [&[][..], &["--ordering-on-failure", "continue"]] {
+        let run = journaled(&server, &dir, hooks(1)).arguments(&["--on-dead", "stop"]);
+        assert_eq!(
+            run.arguments(more).done().exits(2).stderr,
+            "pubsink: --on-dead has no effect without --ordering-on-failure hold\n"
+        );
+    }
+    assert!(!fs::exists(&dir).unwrap());
 }

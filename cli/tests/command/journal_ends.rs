@@ -27,7 +27,9 @@ fn a_topic_that_is_away_is_waited_for() {
     assert!(signalled.elapsed() < Duration::from_secs(5));
     assert_eq!(done.stdout, "", "no line is given up");
     assert!(
-        done.stderr.contains(&format!("{TOPIC} keeps failing (")),
+        done.stderr.contains(&format!(
+            "pubsink: {TOPIC} keeps failing; it is left alone for 30 s: "
+        )),
         "{}",
         done.stderr
     );

@@ -54,15 +54,15 @@ fn dead_letters_are_listed_and_filtered() {
         .collect();
     assert_eq!(names, ["one", "three", "two"]);
     let mut one = all[0].clone();
-    let died = one["died_at"].take();
+    let died = one["failed_at"].take();
     assert!(died.as_i64().unwrap() > 1_700_000_000_000);
     let id = one["id"].take();
     assert_eq!(
         one,
         json!({
-            "id": null, "hook_id": "one", "source": "a", "tenant": "acme", "sink": TOPIC,
+            "id": null, "hook_id": "one", "source_id": "a", "tenant_id": "acme", "sink": TOPIC,
             "class": "permanent", "config": true, "kind": "pubsub", "message": one["message"],
-            "may_have_been_stored": false, "attempts": 1, "died_at": null, "size": 5,
+            "may_have_been_stored": false, "attempts": 1, "failed_at": null, "size": 5,
         })
     );
     assert!(one["message"].as_str().unwrap().contains("no topic"));
@@ -171,6 +171,11 @@ fn exported_dead_letters_can_be_published_and_discarded() {
         .stderr;
     assert_eq!(said, "pubsink: 2 dead letters discarded\n");
     assert_eq!(listed(&dir, &[]).len(), 1);
+    let said = pubsink(&["dead-letters", "discard", "--journal", &dir]).done();
+    assert_eq!(
+        said.exits(2).stderr,
+        "pubsink: 1 dead letter would be removed for good; --yes does it\n"
+    );
 }
 
 #[test]
@@ -187,14 +192,30 @@ fn a_journal_shows_what_it_holds() {
         (&totals["what"], &totals["rows"], &totals["dead_letters"]),
         (&json!("totals"), &json!(0), &json!(3))
     );
-    for command in [&["journal"][..], &["dead-letters", "list"]] {
-        let said = pubsink(command)
-            .arguments(&["--journal", "/none"])
-            .done()
-            .exits(2)
-            .stderr;
-        assert_eq!(said, "pubsink: there is no journal in /none\n");
+}
+
+#[test]
+fn a_look_at_a_journal_begins_none() {
+    let scratch = Scratch::new();
+    let (none, empty) = (scratch.path("none"), scratch.path("empty"));
+    fs::create_dir(&empty).unwrap();
+    let file = scratch.file("file", "");
+    for command in [
+        &["journal"][..],
+        &["dead-letters", "list"],
+        &["dead-letters", "show", "1"],
+        &["dead-letters", "export"],
+        &["dead-letters", "discard", "--yes"],
+        &["replay", "--project", "p", "--topic", "hooks"],
+    ] {
+        for dir in [&none, &empty, &file] {
+            let done = pubsink(command).arguments(&["--journal", dir]).done();
+            let said = format!("pubsink: there is no journal in {dir}\n");
+            assert_eq!(done.exits(2).stderr, said, "{command:?}");
+        }
     }
+    assert!(!fs::exists(none).unwrap());
+    assert_eq!(fs::read_dir(empty).unwrap().count(), 0);
 }
 
 #[test]
@@ -220,10 +241,20 @@ fn a_key_that_a_dead_letter_stopped_goes_on_when_it_is_resumed() {
     let done = run().done().exits(1);
     assert_eq!(stored_ids(&server), ids(2));
     assert!(
-        done.stderr.contains("pubsink: 3 hooks stay in the journal"),
+        done.stderr.ends_with(&format!(
+            "pubsink: key \"k\" is stopped, and 3 hooks wait behind it: `pubsink journal --journal \
+             {dir} --resume-key \"k\"`, then run again\npubsink: 2 delivered, 1 failed\n"
+        )),
         "{}",
         done.stderr
     );
+    assert!(!done.stderr.contains("goes on"), "{}", done.stderr);
+    // Without the flags that keep order.
+    for flags in [&[][..], &["--ordering-on-failure", "hold"]] {
+        let run = publish(&server, "").arguments(&["--journal", &dir]);
+        let said = run.arguments(flags).done().exits(2).stderr;
+        assert!(said.contains("has hooks with ordering keys, "), "{said}");
+    }
     let text = pubsink(&["journal", "--journal", &dir])
         .done()
         .exits(0)
@@ -233,8 +264,11 @@ fn a_key_that_a_dead_letter_stopped_goes_on_when_it_is_resumed() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(
-        (&lines[1]["what"], &lines[1]["key"], &lines[1]["rows"]),
-        (&json!("rows"), &json!("k"), &json!(3))
+        lines[1],
+        json!({
+            "what": "rows", "sink": TOPIC, "source_id": "cli", "key": "k", "rows": 3,
+            "stopped": true,
+        })
     );
     assert_eq!(
         (
@@ -244,6 +278,12 @@ fn a_key_that_a_dead_letter_stopped_goes_on_when_it_is_resumed() {
         ),
         (&json!("stopped_key"), &json!("k"), &json!("pubsub"))
     );
+    let cause = &lines[2]["cause"];
+    assert_eq!(
+        (&cause["class"], &cause["may_have_been_stored"]),
+        (&json!("permanent"), &json!(false))
+    );
+    assert_eq!(lines[2]["source_id"], "cli");
     let resume = |key: &str| pubsink(&["journal", "--journal", &dir, "--resume-key", key]).done();
     resume("other").exits(1);
     let said = resume("k").exits(0).stderr;
@@ -252,6 +292,36 @@ fn a_key_that_a_dead_letter_stopped_goes_on_when_it_is_resumed() {
         format!("pubsink: key \"k\" of source \"cli\" for {TOPIC} goes on\n")
     );
     run().done().exits(1);
+    let replay = ["replay", "--project", "p", "--topic", "hooks"];
+    let replay = pubsink(&replay).arguments(&["--journal", &dir]);
+    let said = replay.done().exits(2).stderr;
+    assert!(
+        said.contains("has dead letters with ordering keys, "),
+        "{said}"
+    );
     let ids: Vec<_> = ids(6).into_iter().filter(|id| id != "h0003").collect();
     assert_eq!(stored_ids(&server), ids);
+}
+
+#[test]
+fn a_hook_that_is_too_large_stops_its_key_in_a_journal_only() {
+    let hold = ["--ordering-key", "k", "--ordering-on-failure", "hold"];
+    let limit = ["--inline-max-bytes", "10"];
+    let input = hooks(4).replace("body 2", "far too large");
+    let run = |server: &Server, more: &[&str]| {
+        let run = publish(server, input.as_str()).arguments(&hold);
+        run.arguments(&limit).arguments(more).done().exits(1)
+    };
+    let (direct, kept, scratch) = (server(), server(), Scratch::new());
+    run(&direct, &[]);
+    assert_eq!(stored_ids(&direct), ["h0001", "h0003", "h0004"]);
+    let dir = scratch.path("j");
+    let done = run(&kept, &["--journal", &dir, "--on-dead", "stop"]);
+    assert_eq!(stored_ids(&kept), ["h0001"]);
+    assert!(
+        done.stderr
+            .contains("key \"k\" is stopped, and 2 hooks wait"),
+        "{}",
+        done.stderr
+    );
 }

@@ -14,18 +14,14 @@ use super::support::{
     Done, Run, Scratch, TOPIC, eventually, hooks, ids, publish, pubsink, server, stored_ids,
 };
 
+/// A replay to the server's topic, and no more flags.
+fn plain(server: &Server) -> Run {
+    let to = ["replay", "--project", "p", "--topic", "hooks"];
+    pubsink(&to).arguments(&["--endpoint", &server.endpoint()])
+}
+
 fn replay(server: &Server, arguments: &[&str]) -> Run {
-    let endpoint = server.endpoint();
-    let all = [
-        "replay",
-        "--project",
-        "p",
-        "--topic",
-        "hooks",
-        "--endpoint",
-        &endpoint,
-    ];
-    pubsink(&all)
+    plain(server)
         .arguments(&["--outcomes", "-", "--rate", "10000"])
         .arguments(arguments)
 }
@@ -125,8 +121,13 @@ fn only_what_the_filters_mean_is_sent() {
         let done = replay(&server, &["--journal", &dir])
             .arguments(&none)
             .done()
-            .exits(0);
-        assert_eq!(done.stdout, "", "{none:?}");
+            .exits(1);
+        let said = format!("pubsink: no dead letter matches in {dir}\n");
+        assert_eq!(
+            (done.stdout, done.stderr),
+            (String::new(), said),
+            "{none:?}"
+        );
     }
     let some = [
         "--kind",
@@ -148,33 +149,58 @@ fn only_what_the_filters_mean_is_sent() {
 }
 
 #[test]
+fn dead_letters_of_a_mistyped_topic_are_named_and_have_a_way_out() {
+    let (server, scratch) = (server(), Scratch::new());
+    let (dir, file) = (scratch.path("j"), scratch.path("dead.ndjson"));
+    let endpoint = server.endpoint();
+    let run = pubsink(&["publish", "--project", "p", "--topic", "hoks"]).input(hooks(3));
+    let run = run.arguments(&["--endpoint", &endpoint, "--journal", &dir]);
+    run.done().exits(1);
+    let done = replay(&server, &["--journal", &dir, "--config", "true"]).done();
+    let sink = "projects/p/topics/hoks";
+    assert_eq!(
+        done.exits(1).stderr,
+        format!(
+            "pubsink: no dead letter of {dir} that is meant is for {TOPIC}; 3 are for {sink}: \
+             export them with `pubsink dead-letters export --journal {dir} --sink {sink} --output \
+             FILE` and send them with `pubsink replay --from FILE`\n"
+        )
+    );
+    let export = ["dead-letters", "export", "--journal", &dir];
+    let export = pubsink(&export).arguments(&["--sink", sink, "--output", &file]);
+    export.done().exits(0);
+    replay(&server, &["--from", &file]).done().exits(0);
+    assert_eq!(stored_ids(&server), ids(3));
+}
+
+#[test]
 fn a_replay_that_was_killed_goes_on_under_its_id() {
     let (server, _scratch, dir) = dead(60);
     let slow = ["--journal", &dir, "--replay-id", "mine"];
-    let endpoint = server.endpoint();
-    let all = [
-        "replay",
-        "--project",
-        "p",
-        "--topic",
-        "hooks",
-        "--endpoint",
-        &endpoint,
-        "--rate",
-        "30",
-    ];
-    let running = pubsink(&all).arguments(&slow).start();
+    let run = || plain(&server).arguments(&slow).arguments(&["--rate", "30"]);
+    let running = run().start();
     eventually("some are sent", || server.stored(TOPIC).len() > 3);
     drop(running);
     assert!(server.stored(TOPIC).len() < 60);
-    let done = pubsink(&all).arguments(&slow).done().exits(0);
+    let done = run().done().exits(0);
     let mut stored = stored_ids(&server);
     stored.dedup();
     assert_eq!(stored, ids(60), "{}", done.stderr);
     assert_eq!(shown(&dir)["progress"]["sent"], 60);
     // Once done it is done.
     let done = replay(&server, &slow).done().exits(0);
-    assert_eq!(done.summary(), "pubsink: 0 delivered, 0 failed");
+    assert_eq!(
+        done.stderr,
+        "pubsink: replay mine is done already: 60 sent, 60 delivered, 0 died again\n"
+    );
+    let resumed = ["--journal", &dir, "--resume", "mine"];
+    let run = plain(&server).arguments(&resumed);
+    assert!(run.done().exits(0).stderr.contains("is done already"));
+    let new = replay(&server, &["--journal", &dir]).done().exits(0);
+    assert_eq!(
+        new.stderr,
+        format!("pubsink: the journal in {dir} has no dead letters\n")
+    );
     let said = replay(&server, &slow)
         .arguments(&["--source", "cli"])
         .done()
@@ -200,53 +226,47 @@ fn a_replay_whose_hooks_keep_dying_pauses_itself_and_can_be_resumed() {
         "--rate",
         "20",
     ];
-    let endpoint = server.endpoint();
-    let all = [
-        "replay",
-        "--project",
-        "p",
-        "--topic",
-        "hooks",
-        "--endpoint",
-        &endpoint,
-    ];
-    let done = pubsink(&all).arguments(&failing).done().exits(1);
+    let done = plain(&server).arguments(&failing).done().exits(1);
     assert!(
         done.stderr.contains("the replay \"again\" paused itself: ")
-            && done.stderr.contains("--resume again"),
+            && done.stderr.contains("--resume again")
+            && done.stderr.contains("which needs a new replay\n"),
         "{}",
         done.stderr
     );
-    let said = pubsink(&all).arguments(&failing).done().exits(2).stderr;
+    let said = plain(&server).arguments(&failing).done().exits(2).stderr;
     assert!(
         said.contains("the replay \"again\" is paused; --resume again"),
         "{said}"
     );
     server.script([]);
     let before = server.stored(TOPIC).len();
-    pubsink(&all)
+    let resumed = plain(&server)
         .arguments(&["--journal", &dir, "--resume", "again"])
         .done()
-        .exits(0);
+        .exits(1);
     let sent = server.stored(TOPIC).len() - before;
     assert!(
         (30..40).contains(&sent),
         "what died again is another replay's: {sent}"
     );
+    let again = format!(
+        "pubsink: {} that died again in this replay are dead letters again: begin a new replay \
+         for them\n",
+        40 - sent
+    );
+    assert!(resumed.stderr.contains(&again), "{}", resumed.stderr);
+    let known = replay(&server, &["--journal", &dir, "--replay-id", "again"]);
+    let known = known.done().exits(1).stderr;
+    assert!(
+        known.starts_with("pubsink: replay again is done already: 40 sent, "),
+        "{known}"
+    );
+    assert!(known.ends_with(&again), "{known}");
     replay(&server, &["--journal", &dir]).done().exits(0);
     assert_eq!(stored_ids(&server), ids(40));
-    let all = [
-        "replay",
-        "--project",
-        "p",
-        "--topic",
-        "hooks",
-        "--journal",
-        &dir,
-        "--resume",
-        "none",
-    ];
-    let said = pubsink(&all).done().exits(2).stderr;
+    let none = ["--journal", &dir, "--resume", "none"];
+    let said = plain(&server).arguments(&none).done().exits(2).stderr;
     assert!(said.contains("there is no replay \"none\""), "{said}");
 }
 
@@ -300,18 +320,8 @@ fn dead_letters_of_a_file_are_sent_again_under_a_replay_id_and_at_a_rate() {
     let run = publish(&server, input).arguments(&["--dead-letters", &file]);
     run.done().exits(1);
     server.script([]);
-    let endpoint = server.endpoint();
-    let all = [
-        "replay",
-        "--project",
-        "p",
-        "--topic",
-        "hooks",
-        "--endpoint",
-        &endpoint,
-    ];
     let started = Instant::now();
-    let run = pubsink(&all).arguments(&["--from", &file, "--rate", "10", "--outcomes", "-"]);
+    let run = plain(&server).arguments(&["--from", &file, "--rate", "10", "--outcomes", "-"]);
     let done = run.done().exits(0);
     assert!(
         started.elapsed() > Duration::from_millis(700),

@@ -22,7 +22,8 @@ pub struct SinkSpec {
     /// Its name, in rows and dead letters: it must stay the same over restarts.
     pub name: Text,
     /// Whether it batches deliveries, so that its attempts are not counted against the
-    /// concurrency. Those with an ordering key are: they go one to a request.
+    /// concurrency. Where it keeps order, those with an ordering key are: they go one to a
+    /// request.
     pub batched: bool,
     /// Whether the rows of an ordering key go one at a time and in order.
     pub ordered: bool,
@@ -246,9 +247,11 @@ pub enum Event {
         /// What it said.
         error: JournalError,
     },
-    /// A replay job got on, paused itself, or is done: every one of its messages was sent again.
-    /// Some of them may still be on their way, and nothing is told when the last one was delivered
-    /// or died; ask the journal for its [`replays`](crate::journal::Table::replays) until the job
+    /// A replay job sends no more: it paused itself, or is done.
+    ///
+    /// Done means that every one of its messages was sent, not that they arrived: its counts are
+    /// those of this moment, and nothing is told once the last one was delivered or died again.
+    /// For that ask the journal for its replay jobs (a handle's `replays()`) until this one
     /// [is settled](ReplayJob::is_settled).
     Replay(ReplayJob),
     /// There are rows for a sink that there is not. They are kept and left alone.

@@ -5,6 +5,12 @@ use std::sync::Arc;
 
 use crate::journal::{Lane, Row};
 
+/// How long a lane is left alone when its sink has no room, in milliseconds: the first time, and at
+/// most. Room comes with the next replies, so the first is short; a sink that stays full is not to
+/// be asked in a loop.
+const PAUSE_FIRST: i64 = 100;
+const PAUSE_MAX: i64 = 10_000;
+
 /// Every lane that has rows, in the journal or here. One that has neither costs nothing.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
@@ -15,7 +21,7 @@ pub(super) struct Lanes {
     overdue: BTreeSet<(i64, Lane)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// When the next row is due that is not claimed.
     due: Option<i64>,
@@ -25,6 +31,30 @@ struct State {
     ready: VecDeque<Arc<Row>>,
     /// How many rows are claimed and not recorded, those that are ready among them.
     held: usize,
+    /// Nothing is claimed before then: its sink had no room.
+    not_before: i64,
+    /// How many pauses in a row there were for that.
+    pauses: u32,
+}
+
+impl State {
+    /// When something of the lane may be claimed.
+    fn next(&self) -> Option<i64> {
+        self.due.map(|due| due.max(self.not_before))
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            due: None,
+            claiming: None,
+            ready: VecDeque::new(),
+            held: 0,
+            not_before: i64::MIN,
+            pauses: 0,
+        }
+    }
 }
 
 impl Lanes {
@@ -44,9 +74,9 @@ impl Lanes {
             *meanwhile = earlier(*meanwhile, Some(due));
             return false;
         }
-        let before = state.due;
-        state.due = earlier(before, Some(due));
-        let (after, was_now) = (state.due, before.is_some_and(|due| due <= now));
+        let before = state.next();
+        state.due = earlier(state.due, Some(due));
+        let (after, was_now) = (state.next(), before.is_some_and(|due| due <= now));
         if before == after {
             return was_now;
         }
@@ -87,7 +117,7 @@ impl Lanes {
     pub(super) fn is_due(&self, now: i64, lane: &Lane) -> bool {
         let state = self.lanes.get(lane);
         state.is_some_and(|state| {
-            state.claiming.is_none() && state.due.is_some_and(|due| due <= now)
+            state.claiming.is_none() && state.next().is_some_and(|due| due <= now)
         })
     }
 
@@ -110,12 +140,12 @@ impl Lanes {
         let Some(state) = self.lanes.get_mut(lane) else {
             return false;
         };
-        let before = state.due.take();
+        let before = state.next();
         let meanwhile = state.claiming.take().flatten();
         state.held += rows.len();
         state.ready.extend(rows);
         state.due = earlier(next_due, meanwhile);
-        let after = state.due;
+        let after = state.next();
         let again = self.file(lane, before, after, now);
         self.forget_if_empty(lane);
         again
@@ -137,6 +167,31 @@ impl Lanes {
     pub(super) fn take_ready(&mut self, lane: &Lane) -> Vec<Arc<Row>> {
         let state = self.lanes.get_mut(lane);
         state.map_or_else(Vec::new, |state| state.ready.drain(..).collect())
+    }
+
+    /// The lane's sink had no room for a row of it: it is left alone for `least`, or longer when it
+    /// comes to that again and again.
+    pub(super) fn pause(&mut self, now: i64, lane: &Lane, least: i64) {
+        let Some(state) = self.lanes.get_mut(lane) else {
+            return;
+        };
+        // Many rows are refused at once; that is one refusal.
+        if state.not_before > now {
+            return;
+        }
+        let before = state.next();
+        let longer = PAUSE_FIRST << state.pauses.min(10);
+        state.pauses += 1;
+        state.not_before = now.saturating_add(least.max(longer).clamp(PAUSE_FIRST, PAUSE_MAX));
+        let after = state.next().filter(|_| state.claiming.is_none());
+        self.file(lane, before, after, now);
+    }
+
+    /// The lane's sink took a row of it.
+    pub(super) fn has_room(&mut self, lane: &Lane) {
+        if let Some(state) = self.lanes.get_mut(lane) {
+            state.pauses = 0;
+        }
     }
 
     /// A row is recorded: it is claimed no more.
@@ -200,6 +255,16 @@ impl Turns {
         let lane = self.order.pop_front()?;
         self.members.remove(&lane);
         Some(lane)
+    }
+
+    pub(super) fn first(&self) -> Option<&Lane> {
+        self.order.front()
+    }
+
+    pub(super) fn remove(&mut self, lane: &Lane) {
+        if self.members.remove(lane) {
+            self.order.retain(|other| other != lane);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

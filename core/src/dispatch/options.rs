@@ -18,8 +18,8 @@ pub struct DispatchOptions {
     /// a topic's batcher takes of one tenant.
     pub lane_rows: usize,
     /// The most attempts at once. Default 32. Those of batching sinks are not counted: they wait
-    /// for company, and the windows bound them. Those of them with an ordering key are counted,
-    /// since they are sent one to a request.
+    /// for company, and the windows bound them. But hooks with an ordering key of a batching sink
+    /// that keeps order are counted, since they are sent one to a request.
     pub concurrency: usize,
     /// The same for each sink. Default 8.
     pub sink_concurrency: usize,

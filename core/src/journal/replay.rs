@@ -56,6 +56,10 @@ pub struct Progress {
     pub died_in_a_row: u32,
 }
 
+/// How many times the deaths that pause a job may be on their way: enough for hundreds of messages
+/// a second, few enough that most of a job is left when it pauses itself.
+const UNDER_WAY: u64 = 5;
+
 impl ReplayJob {
     /// The rate where none is given: slow enough to watch.
     pub const PER_SECOND: u32 = 50;
@@ -76,7 +80,19 @@ impl ReplayJob {
         }
     }
 
-    /// Whether anything of it is still on its way.
+    /// How many more may be sent now: with too many on their way a job would be done before it is
+    /// known that they all die.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        let settled = self.progress.delivered + self.progress.died;
+        let under_way = self.progress.sent.saturating_sub(settled);
+        let most = u64::from(self.pause_after.max(1)) * UNDER_WAY;
+        usize::try_from(most.saturating_sub(under_way)).unwrap_or(usize::MAX)
+    }
+
+    /// Whether everything that was sent so far was delivered or died again, so that nothing of it
+    /// is on its way. A job that is [`Done`](ReplayState::Done) and settled is over; one that has
+    /// sent nothing yet is settled as well.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.progress.sent == self.progress.delivered + self.progress.died

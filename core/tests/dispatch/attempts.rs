@@ -210,4 +210,27 @@ fn a_refusal_for_want_of_room_is_no_attempt_and_no_failure_of_the_sink() {
             .iter()
             .all(|s| s.outcome.is_ok() && s.attempts == 1)
     );
+    // A minute without room is no minute of asking: 100 ms, doubling to 10 s, for eight at once.
+    let asked = sim.seen.attempts.len() - 50;
+    assert!((50..=150).contains(&asked), "{asked}");
+}
+
+#[test]
+fn a_refused_hook_is_tried_again_as_it_was_and_its_time_has_not_begun() {
+    let day = Duration::from_secs(86_400);
+    let script = Box::new(move |at: Duration, _: &str, _: &str, _| {
+        let reason = Reason::BatchQueueFull {
+            ceiling: Ceiling::Tenant,
+            max: 1,
+        };
+        let full = Err(Failure::new(Class::RetryAfter(ms(5)), reason));
+        (ms(0), if at < 2 * day { full } else { ok() })
+    });
+    let mut sim = Sim::new(DispatchOptions::default(), vec![sink("a")], script);
+    sim.enqueue("h", "src");
+    sim.run();
+    // Two days of refusals are more than the horizon, and none of it.
+    assert!(sim.seen.settled[0].outcome.is_ok());
+    assert_eq!(sim.seen.settled[0].row.first_attempt_at, None);
+    assert!(sim.seen.attempts.len() < 20_000);
 }

@@ -156,3 +156,54 @@ fn the_cost_of_a_row_does_not_grow_with_their_number() {
         "{few} steps for 1,000, {many} for 20,000"
     );
 }
+
+#[test]
+fn a_large_hook_and_those_behind_it_go_out_under_steady_work() {
+    const MIB: usize = 1024 * 1024;
+    let script =
+        |_, sink: &str, _: &str, _| (if sink == "slow" { ms(29_000) } else { ms(200) }, ok());
+    // Larger than what a claim asks for at first, and than the whole window.
+    for size in [17 * MIB, 40 * MIB] {
+        let options = DispatchOptions {
+            window_bytes: 32 * MIB,
+            ..DispatchOptions::default()
+        };
+        let mut sim = Sim::new(options, vec![sink("a"), sink("slow")], Box::new(script));
+        let hook = |id: String, source: &str, to: &str, size| Hook {
+            envelope: envelope(&id, source, &vec![b'x'; size]),
+            to: vec![Destination {
+                sink: to.into(),
+                key: None,
+            }],
+            claim: None,
+            once: None,
+        };
+        sim.enqueue_hook(hook("large".into(), "victim", "a", size));
+        for n in 0..5 {
+            sim.enqueue_hook(hook(format!("small-{n}"), "victim", "a", 10));
+        }
+        for n in 0..1_200 {
+            sim.enqueue_hook(hook(format!("steady-{n}"), "steady", "a", 10));
+            if n % 50 == 0 {
+                sim.enqueue_hook(hook(format!("slow-{n}"), "steady", "slow", 10));
+            }
+            let at = sim.at();
+            sim.run_until(at + ms(100));
+        }
+        // At the latest when what was under way when it asked has ended.
+        let victims = |prefix: &str| {
+            let mut attempts = sim.seen.attempts.iter();
+            attempts.find(|a| a.2.starts_with(prefix)).map(|a| a.0)
+        };
+        assert!(
+            victims("large") < Some(ms(35_000)),
+            "{:?}",
+            victims("large")
+        );
+        assert!(
+            victims("small-4") < Some(ms(36_000)),
+            "{:?}",
+            victims("small-4")
+        );
+    }
+}

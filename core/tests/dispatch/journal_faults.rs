@@ -211,3 +211,26 @@ fn a_hook_that_names_no_sink_or_a_wrong_one_is_refused_at_once() {
     );
     assert_eq!(sim.machine.gauges(), Default::default());
 }
+
+#[test]
+fn what_was_kept_by_a_call_that_said_it_failed_is_not_forgotten() {
+    // The first call that records does its work and then says that it failed.
+    for class in [None, Some(Class::Transient), Some(Class::Permanent)] {
+        let script = Box::new(move |_, _: &str, _: &str, attempt| match class {
+            Some(class) if attempt == 1 => (ms(1), fails(class)),
+            _ => (ms(1), ok()),
+        });
+        let mut sim = Sim::new(DispatchOptions::default(), vec![sink("a")], script);
+        let mut calls = 0;
+        sim.faults = Box::new(move |_, what| {
+            calls += u32::from(what == "record");
+            what == "record" && calls == 1
+        });
+        sim.faults_after = true;
+        sim.enqueue("1", "src");
+        sim.run();
+        assert_eq!(sim.seen.settled.len(), 1, "{class:?}");
+        assert!(sim.table.is_empty(), "{class:?}");
+        assert_eq!(sim.machine.gauges().rows, 0);
+    }
+}

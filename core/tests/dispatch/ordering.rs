@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pubsink_core::dispatch::{DispatchOptions, OnDead};
 use pubsink_core::failure::Class;
+use pubsink_core::journal::{Filter, ReplayJob};
 
 use crate::sim::{Sim, fails, ms, ok, sink};
 
@@ -175,4 +176,35 @@ fn hooks_are_kept_in_the_order_they_came() {
     sim.run();
     let order: Vec<_> = (0..50).map(|n| format!("k-{n:02}")).collect();
     assert_eq!(delivered(&sim, "k"), order);
+}
+
+#[test]
+fn a_replayed_hook_goes_before_those_that_waited_behind_it() {
+    let script = Box::new(|at: Duration, _: &str, id: &str, _| {
+        let refused = id == "k-1" && at < ms(5_000);
+        (
+            ms(3),
+            if refused {
+                fails(Class::Permanent)
+            } else {
+                ok()
+            },
+        )
+    });
+    let options = DispatchOptions {
+        on_dead: OnDead::Stop,
+        ..DispatchOptions::default()
+    };
+    let mut sim = sim(options, script);
+    for n in 0..5 {
+        sim.enqueue_keyed(&format!("k-{n}"), "src", Some("k"));
+    }
+    sim.run_until(ms(10_000));
+    assert_eq!(delivered(&sim, "k"), ["k-0"]);
+    sim.replay(ReplayJob::new("again", Filter::default()));
+    sim.run_until(ms(20_000));
+    let stopped = sim.table.stopped();
+    sim.resume(&stopped[0].lane);
+    sim.run();
+    assert_eq!(delivered(&sim, "k"), ["k-0", "k-1", "k-2", "k-3", "k-4"]);
 }

@@ -125,3 +125,28 @@ fn a_journal_that_fails_is_asked_again() {
         sim.seen.journal_errors
     );
 }
+
+#[test]
+fn a_fast_job_pauses_itself_before_all_of_it_is_dead_again() {
+    let mut sim = dead(ms(1_000_000));
+    let mut fast = job(Filter::default());
+    fast.per_second = 100_000;
+    sim.replay(fast);
+    sim.run_until(ms(60_000));
+    let paused = &sim.table.replays()[0];
+    assert_eq!(paused.state, ReplayState::Failing);
+    assert!(paused.progress.sent <= 200, "{paused:?}");
+}
+
+#[test]
+fn a_job_for_a_sink_that_is_gone_is_left_alone() {
+    let mut sim = dead(ms(10_000));
+    let filter = Filter {
+        sink: Some("gone".into()),
+        ..Filter::default()
+    };
+    sim.replay(job(filter));
+    sim.run();
+    assert_eq!(sim.seen.unknown_sinks, ["gone"]);
+    assert_eq!((sim.table.dead_len(), sim.table.len()), (1_000, 0));
+}

@@ -35,6 +35,8 @@ pub(crate) struct Sim {
     pub(crate) options: DispatchOptions,
     pub(crate) script: Script,
     pub(crate) faults: Faults,
+    /// Whether a record that fails was kept all the same.
+    pub(crate) faults_after: bool,
     /// How long the journal takes.
     pub(crate) journal_takes: Duration,
     start: Instant,
@@ -136,6 +138,7 @@ impl Sim {
             options,
             script,
             faults: Box::new(|_, _| false),
+            faults_after: false,
             journal_takes: ms(1),
             start,
             now: start,
@@ -300,10 +303,14 @@ impl Sim {
                 Some(DispatchInput::Claimed { call, result })
             }),
             DispatchOutput::Record { call, records } => self.answer(takes, move |sim| {
-                let result = match sim.fails("record") {
-                    Some(error) => Err(error),
-                    None => sim.table.record(&records),
+                let failed = sim.fails("record");
+                let kept = failed.is_none() || sim.faults_after;
+                let result = if kept {
+                    sim.table.record(&records)
+                } else {
+                    Ok(())
                 };
+                let result = failed.map_or(result, Err);
                 Some(DispatchInput::Recorded { call, result })
             }),
             DispatchOutput::Replay { call, job, max } => self.answer(takes, move |sim| {

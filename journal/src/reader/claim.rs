@@ -138,6 +138,9 @@ impl Snapshot {
             return Ok(picked);
         };
         let ordered = claim.lane.key.is_some();
+        if ordered && claims.is_busy(lane) {
+            return Ok(picked);
+        }
         let max_rows = if ordered {
             claim.max_rows.min(1)
         } else {
@@ -155,9 +158,6 @@ impl Snapshot {
             let place = Place::of(place.value());
             picked.floor = Some(place.next());
             if claims.holds(place.row) {
-                if ordered {
-                    break;
-                }
                 continue;
             }
             let row: RowRecord = decode("a row", row.value())?;

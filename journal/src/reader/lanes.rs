@@ -21,9 +21,7 @@ impl Reader {
             // Both are of one moment.
             let (claimed, tx) = {
                 let claims = self.claims();
-                let places = claims.places().into_iter();
-                let claimed: HashSet<_> = places.map(|place| place.row).collect();
-                (claimed, database.begin_read()?)
+                (Claimed::new(&claims.places()), database.begin_read()?)
             };
             let names = tx.open_table(LANE_NAMES)?;
             let stopped = tx.open_table(STOPPED)?;
@@ -43,11 +41,26 @@ impl Reader {
     }
 }
 
+/// What is claimed: rows, and the lanes they are of.
+struct Claimed {
+    rows: HashSet<u64>,
+    lanes: HashSet<u64>,
+}
+
+impl Claimed {
+    fn new(places: &[Place]) -> Self {
+        Self {
+            rows: places.iter().map(|place| place.row).collect(),
+            lanes: places.iter().map(|place| place.lane).collect(),
+        }
+    }
+}
+
 /// Finds the next row of every lane that has one to give. Goes from lane to lane, not from row to
 /// row.
 fn heads(
     rows: &ReadOnlyTable<&'static [u8; 24], &'static [u8]>,
-    claimed: &HashSet<u64>,
+    claimed: &Claimed,
     mut found: impl FnMut(u64, RowRecord) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut start = Place::first_of(0);
@@ -70,12 +83,12 @@ fn heads(
             }
             steps = 0;
             let row: RowRecord = decode("a row", row.value())?;
-            if !claimed.contains(&place.row) {
+            if row.ordered && claimed.lanes.contains(&place.lane) {
+                // Nothing of it is given out before the one that is claimed is recorded.
+                done = Some(place.lane);
+            } else if !claimed.rows.contains(&place.row) {
                 done = Some(place.lane);
                 found(place.lane, row)?;
-            } else if row.ordered {
-                // Nothing of it is given out before this one is recorded.
-                done = Some(place.lane);
             }
         }
     }

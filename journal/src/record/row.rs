@@ -38,9 +38,14 @@ pub(crate) struct RowRecord {
 }
 
 impl RowRecord {
-    /// By what it stands in its lane.
+    /// By what it stands in its lane. A row that is replayed goes before those that waited behind
+    /// it when it died.
     pub(crate) fn order(&self) -> i64 {
-        if self.ordered { 0 } else { self.due }
+        match (self.ordered, &self.replay_id) {
+            (true, Some(_)) => -1,
+            (true, None) => 0,
+            (false, _) => self.due,
+        }
     }
 
     /// The row it is.

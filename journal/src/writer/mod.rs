@@ -150,13 +150,13 @@ impl Writer {
         let mut applied = None;
         let done = self.transaction(asks, &mut aftermath, &mut applied);
         let done = match done {
-            Err(Fault::Disk(error)) => {
+            Err(fault @ (Fault::Disk(_) | Fault::Panicked(_))) => {
                 // It may be that only what follows a commit failed: then the file has it.
                 let mended = self.mend();
                 if mended.is_ok() && applied.is_some() && self.counters.serial == serial {
                     Ok(())
                 } else {
-                    Err(Fault::Disk(error))
+                    Err(fault)
                 }
             }
             done => done,

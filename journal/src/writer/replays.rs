@@ -59,7 +59,7 @@ impl Group<'_> {
         };
         let before = job.clone();
         let mut sent = Vec::new();
-        for letter in self.look(&mut job, max)? {
+        for letter in self.look(&mut job, max.min(before.room()))? {
             sent.extend(self.send_again(now, letter, id)?);
         }
         if job != before {

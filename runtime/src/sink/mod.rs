@@ -63,9 +63,10 @@ pub trait Sink: Send + Sync + 'static {
     /// Whether it batches deliveries. Default: no.
     ///
     /// The attempts of one that does are not counted against the dispatcher's concurrency, since
-    /// they wait in it for company; but those of a hook with an [ordering key](Self::ordering_key)
-    /// are, since they are sent one to a request. It has to bound what it holds, and to batch only deliveries
-    /// whose context [says so](DeliveryContext::batch).
+    /// they wait in it for company. It has to bound what it holds, and to batch only deliveries
+    /// whose context [says so](DeliveryContext::batch). The context of a hook with an
+    /// [ordering key](Self::ordering_key) does not where it keeps [order](Self::ordered): such a
+    /// hook is sent by itself, and counts against the concurrency.
     fn batched(&self) -> bool {
         false
     }

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use pubsink_runtime::core::delivery::DeliveryContext;
 use pubsink_runtime::core::dispatch::{DispatchOptions, Event, OnDead};
 use pubsink_runtime::core::envelope::Envelope;
 use pubsink_runtime::core::failure::Failure;
-use pubsink_runtime::core::journal::{Filter, JournalError, ReplayJob, ReplayState};
+use pubsink_runtime::core::journal::{DeadId, Filter, JournalError, ReplayJob, ReplayState};
 use pubsink_runtime::core::sink::Receipt;
 use pubsink_runtime::dispatch::{Dispatch, DispatchBuilder};
 use pubsink_runtime::journal::{Journal as _, MemoryJournal};
 use pubsink_runtime::sink::Sink;
 
 use crate::support::{Heard, Scripted, What, hook, start, taken, wait_until, within};
+use crate::tricky::{Does, Tricky};
 
 /// A dispatcher whose sink refuses everything until it is mended.
 fn broken(heard: &Heard, journal: &Arc<MemoryJournal>) -> (Dispatch, Arc<AtomicBool>, Scripted) {
@@ -57,6 +59,76 @@ fn dead_letters_are_sent_again() {
 }
 
 #[test]
+fn dead_letters_are_listed_in_pages_and_removed() {
+    let (heard, journal) = (Heard::default(), Arc::default());
+    let (dispatch, _, _) = broken(&heard, &journal);
+    for id in ["1", "2", "3"] {
+        within(dispatch.enqueue(hook(id))).unwrap();
+        heard.wait_settled(id.parse().unwrap());
+    }
+    let list = |after, max| within(dispatch.dead_letters(Filter::default(), after, max)).unwrap();
+    let first = list(DeadId::default(), 2);
+    let rest = list(first[1].id, 2);
+    let ids = first.iter().chain(&rest).map(|letter| &*letter.envelope.id);
+    assert_eq!(ids.collect::<Vec<_>>(), ["1", "2", "3"]);
+    assert!(first[0].cause.config);
+    let other = Filter {
+        source: Some("another".to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(
+        within(dispatch.dead_letters(other, DeadId::default(), 9)),
+        Ok(vec![])
+    );
+
+    let gone = [first[0].id, rest[0].id];
+    assert_eq!(within(dispatch.discard(gone)), Ok(2));
+    assert_eq!(within(dispatch.discard(gone)), Ok(0));
+    assert_eq!(list(DeadId::default(), 9), first[1..]);
+}
+
+#[test]
+fn a_replay_tells_when_it_is_settled() {
+    let (heard, journal) = (Heard::default(), Arc::default());
+    let (dispatch, mended, _) = broken(&heard, &journal);
+    assert_eq!(within(dispatch.replays()), Ok(vec![]));
+    within(dispatch.enqueue(hook("1"))).unwrap();
+    heard.wait_settled(1);
+    mended.store(true, Ordering::SeqCst);
+    within(dispatch.begin_replay(ReplayJob::new("job", Filter::default()))).unwrap();
+    wait_until("settled", || {
+        let jobs = within(dispatch.replays()).unwrap();
+        let [job] = &jobs[..] else {
+            panic!("{jobs:?}");
+        };
+        job.state == ReplayState::Done && job.is_settled()
+    });
+    let jobs = within(dispatch.replays()).unwrap();
+    assert_eq!((jobs[0].progress.sent, jobs[0].progress.delivered), (1, 1));
+}
+
+#[test]
+fn what_the_journal_cannot_tell_is_the_answer_to_the_call() {
+    let tricky = Tricky::new(&Arc::default(), |what| match what {
+        "dead_letters" => Does::Panic,
+        "discard" => Does::Fail,
+        _ => Does::AsAsked,
+    });
+    let builder = DispatchBuilder::new(tricky).sink("sink", Scripted::taking());
+    let dispatch = start(builder).unwrap();
+    let listed = within(dispatch.dead_letters(Filter::default(), DeadId::default(), 1));
+    assert!(matches!(listed, Err(JournalError::Storage(_))));
+    let discarded = within(dispatch.discard([DeadId(1)]));
+    let full = JournalError::Storage("the disk is full".into());
+    assert_eq!(discarded, Err(full));
+
+    within(dispatch.shutdown(Duration::from_secs(5)));
+    let closed = Err(JournalError::Closed);
+    assert_eq!(within(dispatch.discard([DeadId(1)])), closed);
+    assert_eq!(within(dispatch.replays()).err(), Some(JournalError::Closed));
+}
+
+#[test]
 fn a_replay_that_is_paused_goes_on_when_it_is_told() {
     let (heard, journal) = (Heard::default(), Arc::<MemoryJournal>::default());
     let (dispatch, mended, _) = broken(&heard, &journal);
@@ -83,7 +155,7 @@ fn a_replay_found_at_the_start_goes_on() {
     let (dispatch, _, _) = broken(&heard, &journal);
     within(dispatch.enqueue(hook("1"))).unwrap();
     heard.wait_settled(1);
-    within(dispatch.shutdown(std::time::Duration::from_secs(5)));
+    within(dispatch.shutdown(Duration::from_secs(5)));
     let kept = Arc::clone(&journal);
     let begin = async move {
         kept.begin_replay(ReplayJob::new("job", Filter::default()))

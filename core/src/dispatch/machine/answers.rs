@@ -42,23 +42,24 @@ impl<T> Dispatcher<T> {
         let known = result.as_ref().copied();
         let kept = self.records.answered(self.now, call, known);
         let kept = kept.ok_or(DispatchMisuse::UnknownCall(call))?;
-        let failed = result.is_err();
         if let Err(error) = result {
             self.event(Event::Journal {
                 what: "record",
                 error,
             });
         }
+        // One that is not claimed any more was kept by a call that failed only afterwards.
         for mut pending in kept {
-            self.release(&pending);
-            if let Some(event) = pending.event.take().filter(|_| !failed) {
-                self.event(event);
-            }
-            if let Some(due) = pending.due.filter(|_| !failed) {
+            // First, so that the lane is not forgotten in between, with what is known of it.
+            if let Some(due) = pending.due {
                 self.due(&pending.row.lane, due);
             }
+            self.release(&pending);
+            if let Some(event) = pending.event.take() {
+                self.event(event);
+            }
         }
-        self.let_in();
+        self.hungry_waits = false;
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use super::{Claiming, Dispatcher};
 use crate::dispatch::breaker::BreakerState;
 use crate::dispatch::io::{CallId, DispatchMisuse, DispatchOutput, Event};
 use crate::journal::{Claim, Claimed, JournalError, Lane};
+use crate::text::Text;
 
 /// The most bytes that are kept free for one claim.
 const CLAIM_BYTES: usize = 16 * 1024 * 1024;
@@ -19,11 +20,7 @@ impl<T> Dispatcher<T> {
     /// A row of `lane` is due then.
     pub(super) fn due(&mut self, lane: &Lane, due: i64) {
         if self.sinks.get(&lane.sink).is_none() {
-            let new = self.unknown_sinks.len() < UNKNOWN_MAX
-                && self.unknown_sinks.insert(lane.sink.clone());
-            if new {
-                self.event(Event::UnknownSink(lane.sink.clone()));
-            }
+            self.tell_unknown(&lane.sink);
             return;
         }
         let now = self.unix_now();
@@ -31,8 +28,18 @@ impl<T> Dispatcher<T> {
         self.list(lane, due);
     }
 
+    /// There is something for a sink that there is not: told once.
+    pub(super) fn tell_unknown(&mut self, sink: &Text) {
+        if self.unknown_sinks.len() < UNKNOWN_MAX && self.unknown_sinks.insert(sink.clone()) {
+            self.event(Event::UnknownSink(sink.clone()));
+        }
+    }
+
     pub(super) fn claim_rows(&mut self) {
         if !self.claim_backoff.is_over(self.now) {
+            return;
+        }
+        if self.feed_hungry() {
             return;
         }
         loop {
@@ -90,27 +97,21 @@ impl<T> Dispatcher<T> {
             }
         }
         let again = self.lanes.claimed(now, &lane, rows, claimed.next_due);
+        // The others may have left more room by now.
+        self.hungry_waits = false;
         if again && got == 0 && claimed.next_due.is_some_and(|due| due <= now) {
-            // Its next row is larger than the room there was. Asked again before there is more,
-            // the journal would say the same.
-            self.oversized.push(&lane);
+            // Its next row is larger than the room it was offered. Offered all there is, it waits
+            // for more: asked again before that, the journal would say the same.
+            self.hungry_waits = self.hungry.first() == Some(&lane);
+            self.hungry.push(&lane);
         } else {
+            self.hungry.remove(&lane);
             self.list(&lane, again);
-        }
-        if self.window.rows == 0 && self.window.reserved_rows == 0 {
-            self.let_in();
         }
         if self.may_not_start(&lane) {
             self.park(&lane);
         }
         Ok(())
-    }
-
-    /// There is more room: lanes whose row was too large have a turn.
-    pub(super) fn let_in(&mut self) {
-        while let Some(lane) = self.oversized.pop() {
-            self.list_if_due(&lane);
-        }
     }
 
     /// The lane may have had as much claimed as it may.
@@ -153,13 +154,50 @@ impl<T> Dispatcher<T> {
         if rows == 0 || !self.lanes.is_due(now, &lane) {
             return true;
         }
+        self.ask(index, lane, rows, bytes);
+        true
+    }
+
+    /// Offers all the room there is to a lane whose next row did not fit into less, and tells
+    /// whether one waits for it. Nothing else is claimed then: under steady work the window would
+    /// never have room for a large row, and everything behind it would wait for ever.
+    fn feed_hungry(&mut self) -> bool {
+        let now = self.unix_now();
+        while let Some(lane) = self.hungry.first().cloned() {
+            if self.claims.values().any(|claiming| claiming.lane == lane) {
+                return true;
+            }
+            let index = self.sinks.index(&lane.sink);
+            let index = index.filter(|_| self.lanes.is_due(now, &lane));
+            let counts = self.sinks.get(&lane.sink).map(|sink| sink.counts(&lane));
+            let room = index
+                .zip(counts)
+                .map(|(index, counts)| self.room(index, counts));
+            let Some((index, _)) = index.zip(room).filter(|(_, room)| *room > 0) else {
+                // Its sink is left alone, or has enough to do: it asks again in its turn.
+                self.hungry.remove(&lane);
+                self.list_if_due(&lane);
+                continue;
+            };
+            if !self.hungry_waits {
+                let used = self.window.bytes + self.window.reserved_bytes;
+                let bytes = self.options.window_bytes.saturating_sub(used);
+                self.ask(index, lane, 1, bytes);
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Asks the journal for rows of a lane.
+    fn ask(&mut self, index: usize, lane: Lane, rows: usize, bytes: usize) {
         let call = Self::call(&mut self.last_call);
         let claim = Claim {
             lane: lane.clone(),
-            due_by: now,
+            due_by: self.unix_now(),
             max_rows: rows,
             max_bytes: bytes,
-            oversize: alone,
+            oversize: self.window.rows == 0 && self.window.reserved_rows == 0,
         };
         self.lanes.claim(&lane);
         self.window.reserved_rows += rows;
@@ -171,7 +209,6 @@ impl<T> Dispatcher<T> {
         self.claims.insert(call, Claiming { lane, rows, bytes });
         self.outputs
             .push_back(DispatchOutput::Claim { call, claim });
-        true
     }
 
     /// How many more rows of a sink may be claimed, of those that count or of the others.

@@ -48,8 +48,10 @@ pub struct Dispatcher<T> {
     intake: Intake<T>,
     lanes: Lanes,
     sinks: Sinks,
-    /// Lanes whose next row was larger than the room there was.
-    oversized: Turns,
+    /// Lanes whose next row was larger than the room they were offered.
+    hungry: Turns,
+    /// The first of them was offered all there is, and waits for more.
+    hungry_waits: bool,
     claims: BTreeMap<CallId, Claiming>,
     claim_backoff: Backoff,
     attempts: Attempts,
@@ -109,7 +111,8 @@ impl<T> Dispatcher<T> {
             intake: Intake::new(&options),
             lanes: Lanes::default(),
             sinks: Sinks::new(&options, sinks),
-            oversized: Turns::default(),
+            hungry: Turns::default(),
+            hungry_waits: false,
             claims: BTreeMap::new(),
             claim_backoff: Backoff::default(),
             attempts: Attempts::default(),
@@ -149,7 +152,12 @@ impl<T> Dispatcher<T> {
             DispatchInput::Attempted { attempt, outcome } => self.attempted(attempt, outcome),
             DispatchInput::Recorded { call, result } => self.recorded(call, result),
             DispatchInput::Replay(job) => {
-                self.replays.add(self.now, &job);
+                // Its letters would become rows that nobody delivers.
+                let sink = job.filter.sink.as_deref().map(Text::new);
+                match sink.filter(|sink| self.sinks.get(sink).is_none()) {
+                    Some(unknown) => self.tell_unknown(&unknown),
+                    None => self.replays.add(self.now, &job),
+                }
                 Ok(())
             }
             DispatchInput::Replayed { call, result } => self.replayed(call, result),

@@ -15,7 +15,7 @@ use crate::failure::{Class, Failure};
 use crate::journal::{Cause, Record};
 use crate::reason::Reason;
 use crate::retry::NextStep;
-use crate::sink::Receipt;
+use crate::sink::{Answer, Receipt};
 use crate::text::Text;
 
 impl<T> Dispatcher<T> {
@@ -109,7 +109,28 @@ impl<T> Dispatcher<T> {
         self.event(Event::Breaker { sink, state });
     }
 
+    /// The sink had no room for it, or held its key: that was no attempt. The row is given back as
+    /// it was, and its lane is left alone for a while: there is no room for the others either.
+    fn refused(&mut self, running: Running, failure: &Failure) -> Pending {
+        let now = self.unix_now();
+        let asked = match failure.classify() {
+            Answer::RetryAfter(pause) => i64::try_from(pause.as_millis()).unwrap_or(i64::MAX),
+            Answer::Permanent | Answer::Transient => 0,
+        };
+        self.lanes.pause(now, &running.row.lane, asked);
+        self.park(&running.row.lane);
+        Pending {
+            record: Record::Release {
+                row: running.row.id,
+            },
+            due: Some(running.row.due),
+            event: None,
+            row: running.row,
+        }
+    }
+
     fn delivered(&mut self, running: Running, receipt: Receipt) -> Pending {
+        self.lanes.has_room(&running.row.lane);
         let id = receipt.message_id.as_ref();
         let due = running.row.lane.key.as_ref().map(|_| self.unix_now());
         Pending {
@@ -128,20 +149,18 @@ impl<T> Dispatcher<T> {
     }
 
     fn failed(&mut self, running: Running, failure: Failure) -> Pending {
+        if is_refusal(&failure) {
+            return self.refused(running, &failure);
+        }
         let now = self.unix_now();
+        self.lanes.has_room(&running.row.lane);
         let row = running.row;
         let maybe_stored = row.maybe_stored || failure.may_have_been_stored;
-        // Refused before it was one: for want of room, or for another hook's failure.
-        let spent = !matches!(
-            *failure.reason,
-            Reason::BatchQueueFull { .. } | Reason::KeyStopped(_)
-        );
-        let attempts = if spent { running.number } else { row.attempts };
         let elapsed = u64::try_from(now.saturating_sub(running.first_at)).unwrap_or_default();
         let policy = self.options.retry_of(&row.lane.source);
         let next = policy.next_step(
             &failure,
-            attempts.max(1),
+            running.number,
             Duration::from_millis(elapsed),
             &mut self.rng,
         );
@@ -154,7 +173,7 @@ impl<T> Dispatcher<T> {
                     record: Record::Retry {
                         row: row.id,
                         due,
-                        attempts,
+                        attempts: running.number,
                         first_attempt_at: running.first_at,
                         maybe_stored,
                     },
@@ -191,6 +210,14 @@ impl<T> Dispatcher<T> {
             }
         }
     }
+}
+
+/// Whether nothing was tried: the sink had no room, or another hook's failure holds the key.
+fn is_refusal(failure: &Failure) -> bool {
+    matches!(
+        *failure.reason,
+        Reason::BatchQueueFull { .. } | Reason::KeyStopped(_)
+    )
 }
 
 /// What a failure says of its sink. What was refused before anything was asked of the sink's

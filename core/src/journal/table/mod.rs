@@ -45,6 +45,8 @@ pub struct Table {
     /// The rows of each lane that has any, in its order. Claimed ones stay only where the lane
     /// keeps order.
     lanes: BTreeMap<Lane, BTreeSet<(i64, RowId)>>,
+    /// Lanes that keep order and have their row claimed.
+    busy: BTreeSet<Lane>,
     dead: BTreeMap<DeadId, DeadLetter>,
     stopped: BTreeMap<Lane, StoppedLane>,
     once: BTreeMap<Text, OnceState>,
@@ -80,6 +82,7 @@ impl Table {
             bytes: 0,
             rows: BTreeMap::new(),
             lanes: BTreeMap::new(),
+            busy: BTreeSet::new(),
             dead: BTreeMap::new(),
             stopped: BTreeMap::new(),
             once: BTreeMap::new(),
@@ -137,7 +140,7 @@ impl Table {
 
     /// When the next row of `lane` is due that is not claimed.
     fn next_due(&self, lane: &Lane) -> Option<i64> {
-        if self.stopped.contains_key(lane) {
+        if self.stopped.contains_key(lane) || self.busy.contains(lane) {
             return None;
         }
         let (_, first) = self.lanes.get(lane)?.first()?;
@@ -146,10 +149,12 @@ impl Table {
     }
 }
 
-/// The place of a row in its lane.
+/// The place of a row in its lane. A row that is replayed goes before those that waited behind it
+/// when it died.
 fn place(row: &Row) -> (i64, RowId) {
-    match row.lane.key {
-        Some(_) => (0, row.id),
-        None => (row.due, row.id),
+    match (&row.lane.key, &row.replay_id) {
+        (Some(_), Some(_)) => (-1, row.id),
+        (Some(_), None) => (0, row.id),
+        (None, _) => (row.due, row.id),
     }
 }

@@ -66,6 +66,7 @@ impl Table {
         let mut job = job
             .ok_or_else(|| JournalError::UnknownReplay(id.clone()))?
             .clone();
+        let max = max.min(job.room());
         let mut sent = Vec::new();
         let mut looked = 0;
         while job.state == ReplayState::Running && sent.len() < max && looked < LOOK_MAX {

@@ -125,6 +125,7 @@ impl Table {
     pub(super) fn put_back(&mut self, id: RowId) {
         if let Some(kept) = self.rows.get_mut(&id) {
             kept.claimed = false;
+            self.busy.remove(&kept.row.lane);
             let lane = self.lanes.entry(kept.row.lane.clone()).or_default();
             lane.insert(place(&kept.row));
         }
@@ -165,9 +166,11 @@ impl Table {
             return;
         };
         kept.claimed = true;
-        if kept.row.lane.key.is_none() {
+        let lane = kept.row.lane.clone();
+        if lane.key.is_some() {
+            self.busy.insert(lane);
+        } else {
             let place = place(&kept.row);
-            let lane = kept.row.lane.clone();
             self.leave(&lane, place);
         }
     }
@@ -244,6 +247,7 @@ impl Table {
     fn let_go(&mut self, id: RowId) -> Option<Row> {
         let Kept { row, .. } = self.rows.remove(&id)?;
         self.bytes = self.bytes.saturating_sub(row.bytes() as u64);
+        self.busy.remove(&row.lane);
         self.leave(&row.lane, place(&row));
         Some(row)
     }

@@ -44,7 +44,7 @@ fn died(settled: &Settled) -> &Failure {
     &outcome.expect_err("this cannot have been delivered").0
 }
 
-/// A hook whose ordering key is `key`, for topics of [`keyed_options`].
+/// A hook whose ordering key is `key`, for topics that take it from there.
 fn keyed(key: &str, id: impl Into<String>) -> Envelope {
     let mut hook = hook(id);
     hook.path = format!("/{key}");
