@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args};
 use pubsink_core::journal::{Filter, ReplayJob};
+use pubsink_core::limits::ATTRIBUTE_VALUE_MAX_BYTES;
 use uuid::Uuid;
 
 use crate::exit::{CommandError, Exit};
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = ReplayJob::PER_SECOND, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// The replay's id [default: a new one]
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "ID", value_parser = replay_id)]
     replay_id: Option<String>,
     /// Go on with this replay, also when it is paused; its filters and rate stay
     #[arg(long, value_name = "ID", conflicts_with_all = ["filters", "replay_id", "rate", "pause_after"])]
@@ -71,6 +71,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     };
     let input = arguments.from.as_deref().map(|file| ("--from", file));
     start(topic, send, input, route)
+}
+
+/// It travels as an attribute of every message, so it has an attribute's limit.
+fn replay_id(text: &str) -> Result<String, String> {
+    match text.len() {
+        0 => Err("it must not be empty".to_owned()),
+        1..=ATTRIBUTE_VALUE_MAX_BYTES => Ok(text.to_owned()),
+        len => Err(format!(
+            "it has {len} bytes; an attribute of a message takes {ATTRIBUTE_VALUE_MAX_BYTES}"
+        )),
+    }
 }
 
 impl Arguments {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use crate::exit::CommandError;
 
@@ -28,6 +29,35 @@ pub(super) fn check_apart(
         return Ok(());
     };
     Err(CommandError(clash.to_owned()))
+}
+
+/// Refuses a file to be written that would lie in the journal, and might be a part of it. Asked
+/// before it is opened, which empties it.
+pub(super) fn check_outside(
+    journal: &Path,
+    flag: &str,
+    path: Option<&Path>,
+) -> Result<(), CommandError> {
+    let path = path.filter(|path| *path != Path::new("-"));
+    let folder = path.map(|path| path.parent().unwrap_or_else(|| Path::new("")));
+    let real = |dir: &Path| {
+        let dir = if dir == Path::new("") {
+            Path::new(".")
+        } else {
+            dir
+        };
+        dir.canonicalize().ok()
+    };
+    match (path, folder.and_then(real), real(journal)) {
+        (Some(path), Some(folder), Some(journal)) if folder == journal => {
+            Err(CommandError(format!(
+                "{flag} {} is in the directory of the journal, which is its own; choose another \
+                 place",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// None for what is no file: a pipe, a terminal, /dev/null.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pubsink_core::journal::{JournalError, Lane, ReplayJob};
+use pubsink_core::journal::{JournalError, Lane, ReplayJob, ReplayState};
 use pubsink_core::text::Text;
 use pubsink_journal::DiskJournal;
 use pubsink_runtime::journal::Journal as _;
@@ -21,6 +21,8 @@ pub(super) struct Left {
     pub(super) stopped: Vec<(Lane, u64)>,
     /// How many messages of the run's replay died again.
     pub(super) died_again: u64,
+    /// Replays that were begun and are not done.
+    pub(super) running: Vec<Text>,
     /// Where the journal is.
     pub(super) dir: String,
 }
@@ -51,15 +53,15 @@ impl Left {
             .map(|(rows, lane)| (lane, rows))
             .collect();
         let behind: u64 = stopped.iter().map(|(_, rows)| rows).sum();
-        let jobs = match replay {
-            Some(_) => journal.replays().await?,
-            None => Vec::new(),
-        };
+        let jobs = journal.replays().await?;
+        let running = jobs.iter().filter(|job| job.state == ReplayState::Running);
+        let running = running.map(|job| job.id.clone()).collect();
         let job = jobs.iter().find(|job| Some(&job.id) == replay);
         Ok(Self {
             waiting: rows.saturating_sub(behind),
             stopped,
             died_again: job.map_or(0, |job: &ReplayJob| job.progress.died),
+            running,
             dir: dir.display().to_string(),
         })
     }
@@ -77,6 +79,13 @@ impl Left {
                 "pubsink: {} {stays} in the journal; a run with it goes on with {}",
                 counted(self.waiting, "hook"),
                 if self.waiting == 1 { "it" } else { "them" },
+            ));
+        }
+        for id in &self.running {
+            say(format_args!(
+                "pubsink: the replay {:?} is not done: \
+                 `pubsink replay --journal {} --resume {id}` goes on with it",
+                &**id, self.dir,
             ));
         }
         for (lane, rows) in self.stopped.iter().take(KEYS_TOLD) {

@@ -99,20 +99,27 @@ impl Opened {
         Ok(())
     }
 
-    /// Refuses a replay of hooks with ordering keys where the run does not keep order.
+    /// Refuses a replay of another topic's dead letters, and one of hooks with ordering keys where
+    /// the run does not keep order.
     pub(super) async fn check_replay(
         &self,
         replay: &Replay,
         options: &PublisherOptions,
     ) -> Result<(), CommandError> {
-        if keeps_order(options) {
-            return Ok(());
-        }
         let failed = |error| self.failed(&error);
         let jobs = self.journal.replays().await.map_err(failed)?;
         let known = |job: &&ReplayJob| replay.id.as_deref() == Some(&*job.id);
         let filter = jobs.iter().find(known).map(|job| &job.filter);
         let filter = filter.unwrap_or(&replay.filter).clone();
+        let topic = options.topic_name();
+        if let Some(sink) = filter.sink.as_deref().filter(|sink| *sink != topic) {
+            return Err(CommandError(format!(
+                "that replay is of dead letters for {sink}, not for {topic}"
+            )));
+        }
+        if keeps_order(options) {
+            return Ok(());
+        }
         let mut pages = Pages::new(self, filter, None);
         while let Some(letters) = pages.next().await? {
             if letters.iter().any(|letter| letter.lane.key.is_some()) {

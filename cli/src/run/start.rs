@@ -15,7 +15,7 @@ use pubsink_tokio::seam::{Runtime, Transport};
 use super::attempts::Attempts;
 use super::dead_letters::DeadLetters;
 use super::direct::Direct;
-use super::files::check_apart;
+use super::files::{check_apart, check_outside};
 use super::flags::{SendFlags, Settings};
 use super::journaled::{Connected, Journaled};
 use super::level::Level;
@@ -81,6 +81,10 @@ pub(crate) fn start(
     }
     let input = input.map(|(flag, path)| Input::open(flag, path));
     let input = input.transpose()?;
+    if let Route::Journal { dir, .. } = &route {
+        check_outside(dir, "--outcomes", flags.outcomes.as_deref())?;
+        check_outside(dir, "--dead-letters", flags.dead_letters.as_deref())?;
+    }
     let outcomes = Destination::open(flags.outcomes.as_deref())?;
     let dead_letters = DeadLetters::open(flags.dead_letters.as_deref())?;
     let read = input.as_ref().map(Input::file);

@@ -25,6 +25,7 @@ mod options;
 mod outcomes;
 mod real_hooks;
 mod replay;
+mod replay_refused;
 mod retries;
 mod signals;
 mod stalled_output;

@@ -309,6 +309,36 @@ fn an_interrupted_replay_says_what_stays() {
 }
 
 #[test]
+fn a_replay_belongs_to_its_topic_and_a_run_beside_it_says_that_it_is_not_done() {
+    let (server, _scratch, dir) = dead(30);
+    let slow = ["--journal", &dir, "--replay-id", "slow", "--rate", "1"];
+    let running = plain(&server).arguments(&slow).start();
+    eventually("one is delivered", || !stored_ids(&server).is_empty());
+    // Kills it.
+    drop(running);
+
+    let run = publish(&server, "").arguments(&["--journal", &dir]).done();
+    assert!(
+        run.stderr.contains("the replay \"slow\" is not done"),
+        "{}",
+        run.stderr
+    );
+
+    let other = ["replay", "--project", "p", "--topic", "other"];
+    let resume = ["--journal", &dir, "--resume", "slow"];
+    let done = pubsink(&other)
+        .arguments(&["--endpoint", &server.endpoint()])
+        .arguments(&resume);
+    let done = done.done().exits(2);
+    assert!(
+        done.stderr
+            .contains("dead letters for projects/p/topics/hooks, not for"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
 fn dead_letters_of_a_file_are_sent_again_under_a_replay_id_and_at_a_rate() {
     let (server, scratch) = (server(), Scratch::new());
     let file = scratch.path("dead.ndjson");
