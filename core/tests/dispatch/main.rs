@@ -14,4 +14,5 @@ mod journal_faults;
 mod ordering;
 mod properties;
 mod replays;
+mod seen;
 mod sim;

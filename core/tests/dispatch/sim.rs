@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pubsink_core::dispatch::{
-    Accepted, AttemptId, BreakerState, DispatchInput, DispatchOptions, DispatchOutput,
-    DispatchWait, Dispatcher, EnqueueError, Event, Hook, Settled, SinkSpec,
+    AttemptId, BreakerState, DispatchInput, DispatchOptions, DispatchOutput, DispatchWait,
+    Dispatcher, Event, Hook, SinkSpec,
 };
 use pubsink_core::envelope::Envelope;
 use pubsink_core::failure::{Class, Failure};
@@ -17,6 +17,8 @@ use pubsink_core::journal::{
 use pubsink_core::publish::Step;
 use pubsink_core::reason::{Reason, TransportKind};
 use pubsink_core::sink::Receipt;
+
+use crate::seen::Seen;
 
 /// The wall time at which a simulation begins.
 pub(crate) const BEGIN: i64 = 1_750_000_000_000;
@@ -51,25 +53,6 @@ pub(crate) struct Sim {
 }
 
 type Answer = Box<dyn FnOnce(&mut Sim) -> Option<DispatchInput<u64>>>;
-
-/// What was seen, for tests to look at.
-#[derive(Default)]
-pub(crate) struct Seen {
-    pub(crate) accepted: Vec<(u64, Result<Accepted, EnqueueError>)>,
-    /// When, which sink, which hook, which attempt.
-    pub(crate) attempts: Vec<(Duration, String, String, u32)>,
-    pub(crate) delivered: Vec<(String, String)>,
-    pub(crate) settled: Vec<Settled>,
-    pub(crate) breakers: Vec<(Duration, String, BreakerState)>,
-    pub(crate) journal_errors: Vec<&'static str>,
-    pub(crate) replays: Vec<ReplayJob>,
-    pub(crate) unknown_sinks: Vec<String>,
-    pub(crate) aborted: usize,
-    pub(crate) most_rows: usize,
-    pub(crate) most_bytes: usize,
-    pub(crate) most_counted: BTreeMap<String, usize>,
-    pub(crate) steps: usize,
-}
 
 pub(crate) fn sink(name: &str) -> SinkSpec {
     SinkSpec {
