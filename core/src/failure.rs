@@ -184,6 +184,7 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// Every class.
+    #[doc(alias = "error_classes")]
     pub const ALL: [Self; 3] = [Self::Permanent, Self::Throttled, Self::Transient];
 
     /// The class as operators write it.

@@ -16,6 +16,7 @@ const THROTTLE_MAX_MS: u64 = 30_000;
 /// The pause of a delivery throttled on its `attempt`-th attempt (from 1): full jitter, uniform
 /// over `1..=min(30_000, 500 * 2^(attempt-1))` ms, so that throttled messages do not come back in
 /// the same instant.
+#[doc(alias = "throttle_after")]
 pub fn throttle_draw(rng: &mut Rng, attempt: u32) -> Duration {
     let ceiling = doubled(THROTTLE_BASE_MS, attempt, THROTTLE_MAX_MS);
     Duration::from_millis(rng.u64(1..=ceiling))
