@@ -4,10 +4,13 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use pubsink_core::journal::{Filter, ReplayJob};
 use pubsink_core::message;
 use pubsink_fixtures::broker::Status;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::server::Server;
+use pubsink_journal::{DiskJournal, DiskOptions};
+use pubsink_runtime::journal::Journal as _;
 use serde_json::{Value, json};
 
 use super::support::{
@@ -311,31 +314,28 @@ fn an_interrupted_replay_says_what_stays() {
 #[test]
 fn a_replay_belongs_to_its_topic_and_a_run_beside_it_says_that_it_is_not_done() {
     let (server, _scratch, dir) = dead(30);
-    let slow = ["--journal", &dir, "--replay-id", "slow", "--rate", "1"];
-    let running = plain(&server).arguments(&slow).start();
-    eventually("one is delivered", || !stored_ids(&server).is_empty());
-    // Kills it.
-    drop(running);
-
-    let run = publish(&server, "").arguments(&["--journal", &dir]).done();
-    assert!(
-        run.stderr.contains("the replay \"slow\" is not done"),
-        "{}",
-        run.stderr
-    );
+    let filter = Filter {
+        sink: Some(TOPIC.to_owned()),
+        ..Filter::default()
+    };
+    let mut job = ReplayJob::new("slow", filter);
+    job.per_second = 1;
+    let journal = DiskJournal::open(&dir, DiskOptions::default()).unwrap();
+    smol::block_on(journal.begin_replay(job)).unwrap();
+    drop(journal);
 
     let other = ["replay", "--project", "p", "--topic", "other"];
     let resume = ["--journal", &dir, "--resume", "slow"];
     let done = pubsink(&other)
         .arguments(&["--endpoint", &server.endpoint()])
         .arguments(&resume);
-    let done = done.done().exits(2);
-    assert!(
-        done.stderr
-            .contains("dead letters for projects/p/topics/hooks, not for"),
-        "{}",
-        done.stderr
-    );
+    let said = done.done().exits(2).stderr;
+    let words = "dead letters for projects/p/topics/hooks, not for projects/p/topics/other";
+    assert!(said.contains(words), "{said}");
+
+    let run = publish(&server, "").arguments(&["--journal", &dir]).done();
+    let words = "the replay \"slow\" is not done";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
 }
 
 #[test]
