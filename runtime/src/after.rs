@@ -1,6 +1,7 @@
 //! What is left to do once a lock is given back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use std::task::Waker;
 
 /// What may run foreign code: wakers and log subscribers are the user's, and may call back.
@@ -13,7 +14,7 @@ pub(crate) struct After {
 }
 
 impl After {
-    pub(crate) fn run(self) {
+    fn run(self) {
         for waker in self.wake {
             // One that panics must not keep the others from hearing.
             let woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
@@ -25,4 +26,15 @@ impl After {
             tracing::error!(%fault, "a fault of the driver");
         }
     }
+}
+
+/// Does something under a lock, and what may run foreign code after it.
+pub(crate) fn with<S, T>(state: &Mutex<S>, work: impl FnOnce(&mut S, &mut After) -> T) -> T {
+    let mut after = After::default();
+    // What is locked does not panic; if it did, those who wait still want their answers.
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = work(&mut state, &mut after);
+    drop(state);
+    after.run();
+    done
 }

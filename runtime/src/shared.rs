@@ -1,6 +1,6 @@
 //! What the handles, the driver and its tasks share: the machine, behind one lock.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use pubsink_core::reason::{Reason, StoppedKey, TransportKind};
 pub(crate) use pubsink_core::testing::trace::Tapped as Machine;
 use pubsink_core::token::Token;
 
-use crate::after::After;
+use crate::after::{After, with};
 use crate::delivery::Done;
 use crate::metrics::{PublishMetrics, PublishTally};
 use crate::slots::{SlotId, Slots};
@@ -178,13 +178,7 @@ impl Shared {
     /// Does something under the lock, and what may run foreign code after it: wakers and log
     /// subscribers are the user's, and may call back.
     fn with<T>(&self, work: impl FnOnce(&mut State, &mut After) -> T) -> T {
-        let mut after = After::default();
-        // The machine does not panic; if it did, its callers still want their outcomes.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = work(&mut state, &mut after);
-        drop(state);
-        after.run();
-        done
+        with(&self.state, work)
     }
 }
 

@@ -72,10 +72,8 @@ impl Records {
         if self.calls.len() >= CALLS || !self.backoff.is_over(now) {
             return None;
         }
-        let first = match self.alone_backoff.is_over(now) {
-            true => self.alone.pop_front(),
-            false => None,
-        };
+        let alone = self.alone_backoff.is_over(now);
+        let first = alone.then(|| self.alone.pop_front()).flatten();
         let alone = first.is_some();
         let batch: Vec<_> = if let Some(first) = first {
             vec![first]
@@ -175,18 +173,7 @@ mod tests {
     use crate::journal::{Lane, RowId};
 
     fn pending(id: u64) -> Pending {
-        let envelope = Envelope {
-            id: id.to_string(),
-            source_id: "src".to_owned(),
-            tenant_id: None,
-            received_at: 0,
-            method: "POST".to_owned(),
-            path: "/".to_owned(),
-            headers: Vec::new(),
-            content_type: None,
-            body: Default::default(),
-            dedupe_key: None,
-        };
+        let envelope = Envelope::new(id.to_string(), "src", 0, "");
         let lane = Lane {
             sink: "a".into(),
             source: "src".into(),

@@ -63,18 +63,8 @@ pub(crate) fn sink(name: &str) -> SinkSpec {
 }
 
 pub(crate) fn envelope(id: &str, source: &str, body: &[u8]) -> Arc<Envelope> {
-    Arc::new(Envelope {
-        id: id.into(),
-        source_id: source.into(),
-        tenant_id: None,
-        received_at: BEGIN,
-        method: "POST".into(),
-        path: "/".into(),
-        headers: Vec::new(),
-        content_type: None,
-        body: Bytes::copy_from_slice(body),
-        dedupe_key: None,
-    })
+    let body = Bytes::copy_from_slice(body);
+    Arc::new(Envelope::new(id, source, BEGIN, body))
 }
 
 pub(crate) fn ok() -> Result<Receipt, Failure> {

@@ -21,6 +21,21 @@ const FILE: &str = "journal.redb";
 const NEW_FILE: &str = "journal.redb.new";
 const LOCK: &str = "lock";
 
+/// Opens every table but `meta`: made by one that writes, looked for by one that reads.
+macro_rules! open_tables {
+    ($tx:expr) => {
+        $tx.open_table(HOOKS)?;
+        $tx.open_table(SHARED)?;
+        $tx.open_table(ROWS)?;
+        $tx.open_table(LANES)?;
+        $tx.open_table(LANE_NAMES)?;
+        $tx.open_table(DEAD)?;
+        $tx.open_table(ONCE)?;
+        $tx.open_table(REPLAYS)?;
+        $tx.open_table(STOPPED)?;
+    };
+}
+
 /// Makes the directory this process's own, until the file is dropped.
 pub(super) fn lock(dir: &Path) -> Result<File, OpenError> {
     let io = |doing| move |error: io::Error| failed(dir, doing, &error);
@@ -83,15 +98,7 @@ fn create(dir: &Path) -> Result<(), OpenError> {
         let database = Database::builder().create(&new)?;
         let tx = database.begin_write()?;
         tx.open_table(META)?.insert(meta::FORMAT, FORMAT)?;
-        tx.open_table(HOOKS)?;
-        tx.open_table(SHARED)?;
-        tx.open_table(ROWS)?;
-        tx.open_table(LANES)?;
-        tx.open_table(LANE_NAMES)?;
-        tx.open_table(DEAD)?;
-        tx.open_table(ONCE)?;
-        tx.open_table(REPLAYS)?;
-        tx.open_table(STOPPED)?;
+        open_tables!(tx);
         tx.commit()?;
         Ok(())
     };
@@ -136,15 +143,8 @@ fn check(dir: &Path, database: &Database) -> Result<(), OpenError> {
         _ => return Err(foreign(&"it has no format that was ever written")),
     }
     let whole = || -> Result<(), TableError> {
-        tx.open_table(HOOKS)?;
-        tx.open_table(SHARED)?;
-        tx.open_table(ROWS)?;
-        tx.open_table(LANES)?;
-        tx.open_table(LANE_NAMES)?;
-        tx.open_table(DEAD)?;
-        tx.open_table(ONCE)?;
-        tx.open_table(REPLAYS)?;
-        tx.open_table(STOPPED).map(|_| ())
+        open_tables!(tx);
+        Ok(())
     };
     whole().map_err(|error| damaged(dir, error))
 }

@@ -1,6 +1,6 @@
 //! What the handles, the driver and its tasks share: the machine, behind one lock.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use pubsink_core::sink::Receipt;
 use pubsink_core::text::Text;
 
 use super::acceptance::Done;
-use crate::after::After;
+use crate::after::{After, with};
 use crate::metrics::{DispatchMetrics, DispatchTally};
 use crate::slots::{SlotId, Slots};
 use crate::waiter::Slotted;
@@ -192,13 +192,7 @@ impl Shared {
 
     /// Does something under the lock, and what may run foreign code after it.
     fn with<T>(&self, work: impl FnOnce(&mut State, &mut After) -> T) -> T {
-        let mut after = After::default();
-        // The machine does not panic; if it did, its callers still want their answers.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = work(&mut state, &mut after);
-        drop(state);
-        after.run();
-        done
+        with(&self.state, work)
     }
 }
 

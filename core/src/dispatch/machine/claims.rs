@@ -135,12 +135,9 @@ impl<T> Dispatcher<T> {
     /// Claims rows of the lane whose turn it is, if there is room for any of the sink's. Without,
     /// its lanes keep their turns.
     fn claim_one(&mut self, index: usize, counts: bool) -> bool {
-        let alone = self.window.rows == 0 && self.window.reserved_rows == 0;
-        let used = self.window.bytes + self.window.reserved_bytes;
-        let bytes = self.options.window_bytes.saturating_sub(used);
-        let bytes = bytes.min(CLAIM_BYTES);
+        let bytes = self.free_bytes().min(CLAIM_BYTES);
         let room = self.room(index, counts);
-        if room == 0 || (bytes == 0 && !alone) {
+        if room == 0 || (bytes == 0 && !self.window.is_empty()) {
             return false;
         }
         let queue = self.sinks.at(index).map(|sink| sink.queue(counts));
@@ -167,22 +164,18 @@ impl<T> Dispatcher<T> {
             if self.claims.values().any(|claiming| claiming.lane == lane) {
                 return true;
             }
+            let sink = self.sinks.get(&lane.sink);
+            let counts = sink.is_some_and(|sink| sink.counts(&lane));
             let index = self.sinks.index(&lane.sink);
             let index = index.filter(|_| self.lanes.is_due(now, &lane));
-            let counts = self.sinks.get(&lane.sink).map(|sink| sink.counts(&lane));
-            let room = index
-                .zip(counts)
-                .map(|(index, counts)| self.room(index, counts));
-            let Some((index, _)) = index.zip(room).filter(|(_, room)| *room > 0) else {
+            let Some(index) = index.filter(|index| self.room(*index, counts) > 0) else {
                 // Its sink is left alone, or has enough to do: it asks again in its turn.
                 self.hungry.remove(&lane);
                 self.list_if_due(&lane);
                 continue;
             };
             if !self.hungry_waits {
-                let used = self.window.bytes + self.window.reserved_bytes;
-                let bytes = self.options.window_bytes.saturating_sub(used);
-                self.ask(index, lane, 1, bytes);
+                self.ask(index, lane, 1, self.free_bytes());
             }
             return true;
         }
@@ -197,7 +190,7 @@ impl<T> Dispatcher<T> {
             due_by: self.unix_now(),
             max_rows: rows,
             max_bytes: bytes,
-            oversize: self.window.rows == 0 && self.window.reserved_rows == 0,
+            oversize: self.window.is_empty(),
         };
         self.lanes.claim(&lane);
         self.window.reserved_rows += rows;
@@ -232,6 +225,12 @@ impl<T> Dispatcher<T> {
             share
         };
         window.min(share).min(queue).min(allowed)
+    }
+
+    /// How many more bytes may be claimed.
+    fn free_bytes(&self) -> usize {
+        let used = self.window.bytes + self.window.reserved_bytes;
+        self.options.window_bytes.saturating_sub(used)
     }
 
     /// How many more rows of a lane may be claimed.

@@ -81,6 +81,13 @@ struct Window {
     reserved_bytes: usize,
 }
 
+impl Window {
+    /// Whether nothing is claimed, and nothing is being claimed.
+    fn is_empty(&self) -> bool {
+        self.rows == 0 && self.reserved_rows == 0
+    }
+}
+
 #[derive(Debug)]
 struct Closing {
     deadline: Option<Instant>,
