@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::claim::ClaimError;
 use crate::failure::ErrorClass;
 use crate::text::Text;
 
@@ -276,6 +277,10 @@ pub enum ClaimProblem {
         /// The hook's tenant (`default` where it has none).
         hook: Text,
     },
+    /// The body could not be checked in.
+    #[error("the body could not be checked in: {0}")]
+    #[cfg_attr(feature = "serde", serde(untagged))]
+    Store(ClaimError),
 }
 
 /// An ordering key that nothing is sent of until it is resumed.

@@ -12,6 +12,7 @@
 //! - [`dispatch`]: hooks to any number of [sinks](sink), out of a [journal].
 
 mod after;
+pub mod claims;
 mod delivery;
 pub mod dispatch;
 mod driver;

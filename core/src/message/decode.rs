@@ -7,10 +7,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use sha2::{Digest as _, Sha256};
 
-use crate::claim::{ClaimRef, DEFAULT_TENANT};
-use crate::json::write_hex;
+use crate::claim::{ClaimRef, DEFAULT_TENANT, sha256_hex};
 
 use super::attributes::key_of;
 use super::decode_error::{DecodeCode, DecodeError};
@@ -170,9 +168,7 @@ fn body(fields: &Fields<'_>, message: &DecodedMessage) -> Result<Bytes, DecodeEr
         return Err(DecodeCode::SizeMismatch.into());
     }
     if let Some(expected) = &message.sha256 {
-        let mut found = Vec::new();
-        write_hex(&mut found, &Sha256::digest(&body));
-        if found != expected.as_bytes() {
+        if sha256_hex(&body) != *expected {
             return Err(DecodeCode::Integrity.into());
         }
     }

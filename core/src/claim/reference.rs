@@ -1,4 +1,4 @@
-//! Claim refs: the name of a body that lies in an object store.
+//! The name of a claimed body.
 
 use std::fmt;
 use std::str::FromStr;
