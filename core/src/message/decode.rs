@@ -167,10 +167,10 @@ fn body(fields: &Fields<'_>, message: &DecodedMessage) -> Result<Bytes, DecodeEr
     if u64::try_from(body.len()) != Ok(message.size) {
         return Err(DecodeCode::SizeMismatch.into());
     }
-    if let Some(expected) = &message.sha256 {
-        if sha256_hex(&body) != *expected {
-            return Err(DecodeCode::Integrity.into());
-        }
+    if let Some(expected) = &message.sha256
+        && sha256_hex(&body) != *expected
+    {
+        return Err(DecodeCode::Integrity.into());
     }
     Ok(body.into())
 }
