@@ -79,6 +79,7 @@ pub mod publish;
 pub mod reason;
 pub mod retry;
 pub mod sink;
+pub mod subscribe;
 #[cfg(feature = "test-util")]
 pub mod testing;
 pub mod text;

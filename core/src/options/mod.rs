@@ -12,7 +12,8 @@ use std::time::Duration;
 use http::Uri;
 
 pub use endpoint::{DEFAULT_ENDPOINT, Endpoint};
-pub use names::{ProjectId, TopicId};
+pub(crate) use names::subscription_path;
+pub use names::{ProjectId, SubscriptionId, TopicId};
 pub use ordering::{OrderingKey, OrderingOnFailure};
 
 use crate::envelope::Envelope;
@@ -47,6 +48,7 @@ struct Settings {
     batch_queue_tenant: usize,
     batch_max_inflight: usize,
     sink_concurrency: usize,
+    trace_context: bool,
 }
 
 impl PublisherOptions {
@@ -73,6 +75,7 @@ impl PublisherOptions {
                 batch_queue_tenant: 1_024,
                 batch_max_inflight: 8,
                 sink_concurrency: 8,
+                trace_context: false,
             },
         }
     }
@@ -181,22 +184,24 @@ impl PublisherOptionsBuilder {
 
 /// Declares the plain options once: a setter, a getter, both with the option's documentation.
 macro_rules! plain_options {
-    ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
-        impl PublisherOptionsBuilder {
+    ($builder:ident, $options:ident: $($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
+        impl $builder {
             $($(#[$doc])* #[must_use] pub fn $name(mut self, value: $type) -> Self {
                 self.settings.$name = value;
                 self
             })*
         }
-        impl PublisherOptions {
+        impl $options {
             $($(#[$doc])* #[must_use] pub fn $name(&self) -> $type {
                 self.settings.$name
             })*
         }
     };
 }
+pub(crate) use plain_options;
 
 plain_options! {
+    PublisherOptionsBuilder, PublisherOptions:
     /// What a failed message does to the later ones of its ordering key. Default: they go on.
     ordering_on_failure: OrderingOnFailure;
     /// The most ordering keys that are remembered as stopped, with
@@ -233,6 +238,11 @@ plain_options! {
     batch_max_inflight: usize;
     /// The most direct deliveries in flight at once, one request each. Default 8, at least 1.
     sink_concurrency: usize;
+    /// Whether the trace that a hook came with travels with its message: its W3C headers
+    /// `traceparent` and `tracestate`, where they are well-formed, as attributes of these names.
+    /// Default false. An attempt's [own trace](crate::delivery::DeliveryContext::trace_context)
+    /// comes before it.
+    trace_context: bool;
 }
 
 impl PublisherOptions {
@@ -269,7 +279,7 @@ impl Settings {
     }
 }
 
-fn check(
+pub(crate) fn check(
     option: &'static str,
     value: usize,
     range: RangeInclusive<usize>,
@@ -284,7 +294,7 @@ fn check(
     ))
 }
 
-fn check_millis(
+pub(crate) fn check_millis(
     option: &'static str,
     value: Duration,
     range: RangeInclusive<u64>,

@@ -24,6 +24,7 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!(options.sink_concurrency(), 8);
     assert_eq!(options.ordering_on_failure(), OrderingOnFailure::Continue);
     assert_eq!(options.max_stopped_keys(), 1_024);
+    assert!(!options.trace_context());
     let url = options.publish_url().to_string();
     assert_eq!(
         url,
