@@ -36,6 +36,15 @@ macro_rules! number {
 
 number!(StreamId, CallId, DeliveryId);
 
+impl DeliveryId {
+    /// The number of a delivery that another source than the machine makes: a test, or a wire of
+    /// one's own.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// Something that happened.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -127,6 +136,9 @@ pub enum SubscribeOutput {
     OpenStream {
         /// Its number.
         stream: StreamId,
+        /// How long a message that it brings is leased for, in seconds, 10 to 600: the stream's
+        /// own ack deadline, which stands in the place of the subscription's.
+        ack_deadline: u16,
         /// The token that was refused, where a fresh one is wanted.
         refused: Option<Token>,
     },
@@ -253,7 +265,7 @@ pub enum SubscribeWait {
     Lease,
     /// Acks or deadline changes that wait for company leave then.
     Batch,
-    /// A held retry is due then.
+    /// A held retry is due then, or an ordering key goes on without what it gave back.
     Held,
     /// A stream or pull is tried again, or kept alive, then.
     Stream,

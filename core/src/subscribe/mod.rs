@@ -15,18 +15,32 @@
 //! Like every machine here it is fed by `handle` and drained by `poll` until it waits. It speaks of
 //! calls and streams and knows no wire: [`wire`](crate::wire) writes and reads both.
 
+mod asking;
+mod attempts;
+mod calls;
+mod extension;
 mod failure;
+mod fill;
+mod hand;
 mod io;
+mod leases;
+mod machine;
 mod message;
 mod options;
+mod outbox;
+mod pauses;
 mod settlement;
+mod streams;
+mod turns;
 
+pub use attempts::{AfterFailure, Attempts, Backoff, GiveUp, Retry};
 pub use failure::{CallClass, CallFailure, IdFailure};
 pub use io::{
     CallId, Confirmations, DeliveryId, LeaseLost, StreamAnswer, StreamEnd, StreamId,
     SubscribeEvent, SubscribeGauges, SubscribeInput, SubscribeMisuse, SubscribeOutput,
     SubscribeWait,
 };
+pub use machine::Subscriber;
 pub use message::{AckId, ReceivedMessage};
 pub use options::{SubscriberOptions, SubscriberOptionsBuilder, Wire};
 pub use settlement::{SettleError, Settlement};

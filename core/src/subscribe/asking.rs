@@ -1,0 +1,142 @@
+//! When messages are asked for again after a stream or a pull failed.
+
+use std::time::{Duration, Instant};
+
+use super::failure::{CallClass, CallFailure};
+use super::pauses::Pauses;
+use crate::retry::Rng;
+use crate::token::Token;
+use crate::wire::RETRY_AFTER_MAX;
+
+/// The pauses between attempts that bring nothing.
+const PAUSES: Pauses = Pauses {
+    first: Duration::from_millis(100),
+    max: Duration::from_secs(60),
+};
+/// The longest pause after an attempt that had brought something.
+const AT_ONCE: Duration = Duration::from_millis(100);
+/// A refusal takes less than this: an attempt that lasted longer had been accepted.
+const ACCEPTED_AFTER: Duration = Duration::from_secs(10);
+
+/// An attempt that failed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attempt {
+    pub(super) began: Instant,
+    /// It had brought something.
+    pub(super) brought: bool,
+    /// It had a fresh token.
+    pub(super) renewed: bool,
+}
+
+/// What follows a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Another attempt, after this pause.
+    After(Duration),
+    /// None: it is the operator's to mend.
+    GiveUp,
+}
+
+/// Follows the attempts to get messages.
+#[derive(Debug)]
+pub(super) struct Asking {
+    patience: Duration,
+    failures: u32,
+    not_before: Option<Instant>,
+    refused: Option<Token>,
+    /// Since when there were nothing but configuration failures.
+    config_since: Option<Instant>,
+}
+
+impl Asking {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self {
+            patience,
+            failures: 0,
+            not_before: None,
+            refused: None,
+            config_since: None,
+        }
+    }
+
+    /// An attempt brought something.
+    pub(super) fn well(&mut self) {
+        self.failures = 0;
+        self.config_since = None;
+    }
+
+    /// Whether the last attempt failed.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Until when nothing is asked for.
+    pub(super) fn not_before(&self) -> Option<Instant> {
+        self.not_before
+    }
+
+    pub(super) fn may(&self, now: Instant) -> bool {
+        self.not_before.is_none_or(|at| at <= now)
+    }
+
+    /// An attempt begins; gives the token that was refused, if a fresh one is wanted.
+    pub(super) fn begin(&mut self) -> Option<Token> {
+        self.refused.take()
+    }
+
+    /// An attempt failed.
+    pub(super) fn failed(
+        &mut self,
+        now: Instant,
+        failure: &CallFailure,
+        attempt: Attempt,
+        rng: &mut Rng,
+    ) -> Next {
+        if attempt.brought {
+            self.failures = 0;
+        }
+        let pause = match failure.class {
+            CallClass::Unauthenticated if !attempt.renewed && failure.refused.is_some() => {
+                self.refused = failure.refused.clone();
+                Duration::ZERO
+            }
+            CallClass::Config | CallClass::Unauthenticated | CallClass::Invalid => {
+                match self.misconfigured(now, attempt, rng) {
+                    Some(pause) => pause,
+                    None => return Next::GiveUp,
+                }
+            }
+            CallClass::Throttled(asked) => {
+                self.config_since = None;
+                let asked = asked.unwrap_or_default().min(RETRY_AFTER_MAX);
+                self.next_pause(rng).max(asked)
+            }
+            CallClass::Transient | CallClass::PerId => {
+                self.config_since = None;
+                if attempt.brought {
+                    AT_ONCE.mul_f64(rng.f64())
+                } else {
+                    self.next_pause(rng)
+                }
+            }
+        };
+        self.not_before = Some(now + pause);
+        Next::After(pause)
+    }
+
+    fn misconfigured(&mut self, now: Instant, attempt: Attempt, rng: &mut Rng) -> Option<Duration> {
+        let accepted = now.saturating_duration_since(attempt.began) >= ACCEPTED_AFTER;
+        let since = match self.config_since {
+            Some(since) if !accepted => since,
+            _ => *self.config_since.insert(now),
+        };
+        let left = self.patience.saturating_sub(now - since);
+        // The last attempt is made when the patience ends, and not long after.
+        (!left.is_zero()).then(|| self.next_pause(rng).min(left))
+    }
+
+    fn next_pause(&mut self, rng: &mut Rng) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        PAUSES.draw(self.failures, rng)
+    }
+}
