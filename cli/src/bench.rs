@@ -18,6 +18,7 @@ use pubsink_tokio::{Delivery, Publisher};
 use crate::exit::{CommandError, Exit};
 use crate::runtime::{RuntimeFlag, Tasks, Work};
 use crate::say::{print, say};
+use crate::telemetry::TelemetryFlags;
 use crate::topic::{Topic, build};
 
 /// The most messages, and bytes of bodies, that are not confirmed at a time.
@@ -50,6 +51,8 @@ pub(crate) struct Arguments {
     payload: Payload,
     #[command(flatten)]
     runtime: RuntimeFlag,
+    #[command(flatten)]
+    pub(crate) telemetry: TelemetryFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod claims;
 mod credentials;
 mod dead_letters;
 mod demo;
@@ -16,22 +17,21 @@ mod exit;
 mod filter;
 mod interrupt;
 mod journal;
+mod logs;
 mod publish;
 mod pull;
 mod replay;
 mod run;
 mod runtime;
 mod say;
+mod telemetry;
 mod token_command;
 mod topic;
 
-use std::io::IsTerminal as _;
-
 use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
 
 use exit::{CommandError, Exit};
+use telemetry::TelemetryFlags;
 
 /// Publish webhooks and events to Google Cloud Pub/Sub.
 ///
@@ -57,46 +57,56 @@ enum Command {
     Replay(Box<replay::Arguments>),
     DeadLetters(dead_letters::Arguments),
     Journal(journal::Arguments),
+    Claims(claims::Arguments),
     Describe(describe::Arguments),
     Emulator(emulator::Arguments),
     Bench(bench::Arguments),
 }
 
+impl Command {
+    /// What it is asked to show of itself. Those that are done in a moment are not asked.
+    fn telemetry(&self) -> Option<&TelemetryFlags> {
+        match self {
+            Self::Publish(arguments) => Some(&arguments.telemetry),
+            Self::Replay(arguments) => Some(&arguments.telemetry),
+            Self::Bench(arguments) => Some(&arguments.telemetry),
+            Self::Demo(_)
+            | Self::DeadLetters(_)
+            | Self::Journal(_)
+            | Self::Claims(_)
+            | Self::Describe(_)
+            | Self::Emulator(_) => None,
+        }
+    }
+
+    fn run(&self) -> Result<Exit, CommandError> {
+        match self {
+            Self::Demo(arguments) => demo::run(arguments),
+            Self::Publish(arguments) => publish::run(arguments),
+            Self::Replay(arguments) => replay::run(arguments),
+            Self::DeadLetters(arguments) => dead_letters::run(arguments),
+            Self::Journal(arguments) => journal::run(arguments),
+            Self::Claims(arguments) => claims::run(arguments),
+            Self::Describe(arguments) => describe::run(arguments),
+            Self::Emulator(arguments) => emulator::run(arguments),
+            Self::Bench(arguments) => bench::run(arguments),
+        }
+    }
+}
+
 fn main() -> Exit {
-    log_to_stderr();
-    let done = match Arguments::parse().command {
-        Command::Demo(arguments) => demo::run(&arguments),
-        Command::Publish(arguments) => publish::run(&arguments),
-        Command::Replay(arguments) => replay::run(&arguments),
-        Command::DeadLetters(arguments) => dead_letters::run(&arguments),
-        Command::Journal(arguments) => journal::run(&arguments),
-        Command::Describe(arguments) => describe::run(&arguments),
-        Command::Emulator(arguments) => emulator::run(&arguments),
-        Command::Bench(arguments) => bench::run(&arguments),
-    };
-    token_command::end_all();
+    let command = Arguments::parse().command;
+    let telemetry = command.telemetry().map(TelemetryFlags::start).transpose();
+    let done = telemetry.and_then(|telemetry| {
+        let telemetry = telemetry.unwrap_or_default();
+        logs::to_stderr(telemetry.spans());
+        let done = command.run();
+        token_command::end_all();
+        telemetry.end();
+        done
+    });
     done.unwrap_or_else(|CommandError(message)| {
         say::say(format_args!("pubsink: {message}"));
         Exit::Usage
     })
-}
-
-/// Logs by `PUBSINK_LOG`, warnings by default.
-fn log_to_stderr() {
-    let filter = EnvFilter::builder()
-        .with_env_var("PUBSINK_LOG")
-        .with_default_directive(LevelFilter::WARN.into())
-        .from_env_lossy();
-    // curl's failures are outcomes here, and its details may hold a token. What dispatch warns of
-    // is said by the command itself.
-    let off = ["isahc=off", "pubsink_runtime::dispatch::tell=off"];
-    let off = off.into_iter().filter_map(|off| off.parse().ok());
-    let filter = off.fold(filter, EnvFilter::add_directive);
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        // It would panic where standard error is closed.
-        .log_internal_errors(false)
-        .init();
 }

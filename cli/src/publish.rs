@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::exit::{CODES, CommandError, Exit};
 use crate::run::{Route, SendFlags, start};
+use crate::telemetry::TelemetryFlags;
 use crate::topic::Topic;
 
 /// Publish hooks, one a line of JSON, and report the outcome of each.
@@ -37,6 +38,8 @@ pub(crate) struct Arguments {
     journal: Option<PathBuf>,
     #[command(flatten)]
     send: SendFlags,
+    #[command(flatten)]
+    pub(crate) telemetry: TelemetryFlags,
 }
 
 /// Runs the command.

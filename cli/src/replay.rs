@@ -11,6 +11,7 @@ use crate::exit::{CommandError, Exit};
 use crate::filter::FilterFlags;
 use crate::run::{Replay, Route, SendFlags, start};
 use crate::say::say;
+use crate::telemetry::TelemetryFlags;
 use crate::topic::Topic;
 
 const ENDS: &str = "Exit codes: 0 all delivered, or the journal has none; 1 some failed or died \
@@ -53,6 +54,8 @@ pub(crate) struct Arguments {
     send: SendFlags,
     #[command(flatten)]
     filter: FilterFlags,
+    #[command(flatten)]
+    pub(crate) telemetry: TelemetryFlags,
 }
 
 /// Runs the command.

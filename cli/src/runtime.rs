@@ -10,6 +10,7 @@ use pubsink_tokio::{Publisher, TokenProvider, Tokio};
 use smol::Executor;
 use tokio::runtime::Builder;
 
+use crate::claims::Store;
 use crate::exit::CommandError;
 
 /// Which runtime, and with it which HTTP client.
@@ -52,6 +53,14 @@ pub(crate) trait Work {
 }
 
 impl RuntimeFlag {
+    /// Opens a claim store that is used on it.
+    pub(crate) fn open_claims(self, url: &str) -> Result<Store, CommandError> {
+        match self.runtime {
+            Name::Tokio => Store::on_tokio(url),
+            Name::Smol => Store::on_smol(url),
+        }
+    }
+
     /// Starts a publisher and does the work with it.
     pub(crate) fn run<W: Work>(
         self,

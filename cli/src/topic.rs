@@ -109,6 +109,10 @@ pub(crate) struct PublisherFlags {
     /// The most unbatched requests in flight [default: 8]
     #[arg(long, value_name = "N")]
     sink_concurrency: Option<usize>,
+    /// Send the trace that a hook came with, its headers traceparent and tracestate, as attributes
+    /// of its message
+    #[arg(long)]
+    trace_context: bool,
 }
 
 impl PublisherFlags {
@@ -131,7 +135,9 @@ impl PublisherFlags {
         let options = set(options, self.inline_max_bytes, Builder::inline_max_bytes);
         let options = set(options, self.max_message_bytes, Builder::max_message_bytes);
         let options = set(options, ms(self.timeout_ms), Builder::timeout);
-        let options = options.batch(!self.no_batch);
+        let options = options
+            .batch(!self.no_batch)
+            .trace_context(self.trace_context);
         let options = set(options, ms(self.batch_linger_ms), Builder::batch_linger);
         let options = set(options, self.batch_max_entries, Builder::batch_max_entries);
         let options = set(options, self.batch_max_bytes, Builder::batch_max_bytes);

@@ -1,6 +1,7 @@
 //! The context of one attempt to hand an envelope to a sink.
 
 use crate::claim::ClaimRef;
+use crate::trace_context::TraceContext;
 
 /// One attempt's context, beside the envelope.
 ///
@@ -20,6 +21,10 @@ pub struct DeliveryContext {
     pub max_headers: Option<usize>,
     /// The most bytes of header names and values to forward. Default: no bound.
     pub forward_headers_max_bytes: Option<usize>,
+    /// The trace that this attempt belongs to: travels as the attributes `traceparent` and
+    /// `tracestate`. Where there is none the hook's own may:
+    /// [`trace_context`](crate::options::PublisherOptions::trace_context).
+    pub trace_context: Option<TraceContext>,
     /// Whether the delivery may share a request with others. Dispatch sets it; a direct delivery
     /// is one request, sent without lingering.
     pub batch: bool,
@@ -37,6 +42,7 @@ impl Default for DeliveryContext {
             forward_headers: ForwardHeaders::Default,
             max_headers: None,
             forward_headers_max_bytes: None,
+            trace_context: None,
             batch: false,
             resume_key: false,
         }

@@ -85,4 +85,5 @@ pub mod testing;
 pub mod text;
 pub mod token;
 pub mod token_cache;
+pub mod trace_context;
 pub mod wire;

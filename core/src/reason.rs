@@ -26,14 +26,14 @@ pub enum Reason {
     /// The message breaks a rule of Pub/Sub or of the message format. Nothing was sent.
     #[error("the message is invalid: {0}")]
     InvalidMessage(InvalidMessage),
-    /// Pub/Sub answered with an error document.
+    /// Pub/Sub answered with an error document, or over gRPC with a status.
     #[error("Pub/Sub answered {http} {status}{}: {message}", reason_suffix(error_reason.as_ref()))]
     Pubsub {
-        /// The HTTP status.
+        /// The HTTP status; of a gRPC call the one that its code stands for.
         http: u16,
-        /// The document's `status`, empty where it had none.
+        /// The document's `status`, empty where it had none; the name of the gRPC code.
         status: Text,
-        /// The document's `message`, empty where it had none.
+        /// The document's `message`, or `grpc-message`; empty where it had none.
         message: Text,
         /// The `reason` of its ErrorInfo, or else of its legacy `errors` list.
         #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -52,6 +52,12 @@ pub enum Reason {
     UnexpectedReply {
         /// The head of the body.
         body: Text,
+    },
+    /// An answer to a subscriber that says that all is well, and is not what was asked for.
+    #[error("the answer cannot be read: {detail}")]
+    UnreadableReply {
+        /// What is wrong with it.
+        detail: Text,
     },
     /// The token provider gave no token. Nothing was sent.
     #[error("no credentials: {detail}")]
@@ -114,6 +120,7 @@ impl Reason {
             Self::Pubsub { .. } => "pubsub",
             Self::Status { .. } => "status",
             Self::UnexpectedReply { .. } => "unexpected_reply",
+            Self::UnreadableReply { .. } => "unreadable_reply",
             Self::NoCredentials { .. } => "no_credentials",
             Self::Transport { .. } => "transport",
             Self::BatchQueueFull { .. } => "batch_queue_full",

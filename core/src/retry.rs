@@ -92,7 +92,7 @@ impl RetryPolicy {
 }
 
 /// `min(max, base * 2^(attempt-1))`, without overflow at any attempt.
-fn doubled(base: u64, attempt: u32, max: u64) -> u64 {
+pub(crate) fn doubled(base: u64, attempt: u32, max: u64) -> u64 {
     let factor = 1u64
         .checked_shl(attempt.saturating_sub(1))
         .unwrap_or(u64::MAX);

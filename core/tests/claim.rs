@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
-use pubsink_core::claim::{ClaimRef, InvalidClaimRef};
+use pubsink_core::claim::{ClaimRef, InvalidClaimRef, object_key};
 
 const ULID: &str = "01M39VMD8RA3C5HR4RBV67Y002";
 const SIG: &str = "MAmydaNzNwA3sV38ggZG15ElUTajA8QtBkKevsaq1Ac";
@@ -83,6 +83,20 @@ fn a_claim_id_is_a_canonical_ulid() {
         );
     }
     parse(&v1("acme", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ")).unwrap();
+}
+
+#[test]
+fn a_ref_is_made_of_its_parts_by_the_same_rules() {
+    let made = ClaimRef::new("acme", ULID).unwrap();
+    assert_eq!(Ok(&made), parse(&v1("acme", ULID)).as_ref());
+    for (tenant, id) in [("", ULID), ("a:b", ULID), ("a/b", ULID), ("..", ULID)] {
+        let refused = ClaimRef::new(tenant, id).unwrap_err();
+        assert!(matches!(refused, InvalidClaimRef::Tenant { .. }));
+    }
+    for id in ["", "..", "x/y", &ULID[1..], &format!("{ULID}:1:{SIG}")] {
+        let refused = ClaimRef::new("acme", id).unwrap_err();
+        assert!(matches!(refused, InvalidClaimRef::ClaimId { .. }));
+    }
 }
 
 #[test]
@@ -253,7 +267,17 @@ proptest! {
 
     #[test]
     fn agrees_with_the_oracle(text in texts()) {
-        let _ = parse(&text);
+        if let Ok(claim) = parse(&text) {
+            let plain = ClaimRef::new(claim.tenant(), claim.id()).unwrap();
+            prop_assert_eq!(claim.is_signed(), plain != claim);
+            // Nothing in the name of its object leads out of the store.
+            let key = object_key("prefix", &claim);
+            prop_assert_eq!(&key, &object_key("prefix", &plain));
+            let parts: Vec<_> = key.split('/').collect();
+            prop_assert_eq!(&parts, &["prefix", claim.tenant(), claim.id()]);
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+            prop_assert!(parts.iter().all(|part| !part.is_empty() && part.bytes().all(is_plain)));
+        }
     }
 
     #[test]

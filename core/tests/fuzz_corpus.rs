@@ -4,18 +4,28 @@
 // A target tells what it found by panicking.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+#[path = "../fuzz/targets/claim_endpoint.rs"]
+mod claim_endpoint;
 #[path = "../fuzz/targets/claim_ref.rs"]
 mod claim_ref;
 #[path = "../fuzz/targets/envelope_line.rs"]
 mod envelope_line;
 #[path = "../fuzz/targets/error_document.rs"]
 mod error_document;
+#[path = "../fuzz/targets/grpc_frames.rs"]
+mod grpc_frames;
+#[path = "../fuzz/targets/grpc_status.rs"]
+mod grpc_status;
 #[path = "../fuzz/targets/message_decode.rs"]
 mod message_decode;
 #[path = "../fuzz/targets/publisher.rs"]
 mod publisher;
+#[path = "../fuzz/targets/pull_reply.rs"]
+mod pull_reply;
 #[path = "../fuzz/targets/reply.rs"]
 mod reply;
+#[path = "../fuzz/targets/stream_message.rs"]
+mod stream_message;
 
 use std::fs;
 use std::path::Path;
@@ -34,6 +44,11 @@ fn replay(target: &str, run: fn(&[u8])) {
         count += 1;
     }
     assert!(count >= 5, "{target} has {count} inputs");
+}
+
+#[test]
+fn claim_endpoint_requests() {
+    replay("claim_endpoint", claim_endpoint::run);
 }
 
 #[test]
@@ -64,4 +79,24 @@ fn replies() {
 #[test]
 fn the_publisher_machine() {
     replay("publisher", publisher::run);
+}
+
+#[test]
+fn grpc_frames_however_they_are_cut() {
+    replay("grpc_frames", grpc_frames::run);
+}
+
+#[test]
+fn grpc_statuses() {
+    replay("grpc_status", grpc_status::run);
+}
+
+#[test]
+fn pull_replies() {
+    replay("pull_reply", pull_reply::run);
+}
+
+#[test]
+fn messages_of_a_stream() {
+    replay("stream_message", stream_message::run);
 }

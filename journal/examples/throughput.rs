@@ -212,6 +212,7 @@ async fn dispatch(
             .map(|row| Record::Delivered {
                 row: row.id,
                 message_id: Some("12345678901234567".into()),
+                claim: None,
             })
             .collect();
         let count = records.len() as u64;
@@ -312,6 +313,7 @@ fn hook(n: usize) -> Enqueue {
             key: None,
         }],
         claim: None,
+        check_in: false,
         once: None,
     }
 }

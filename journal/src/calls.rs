@@ -123,7 +123,7 @@ impl NewHook {
         });
         Self {
             id: envelope.id.clone(),
-            encoded: EncodedHook::new(envelope, hook.claim.as_ref()),
+            encoded: EncodedHook::new(envelope, hook.claim.as_ref(), hook.check_in),
             lanes: lanes.collect(),
             once: hook.once.clone(),
             bytes: envelope.bytes() as u64,

@@ -32,6 +32,7 @@
 //!     envelope: Arc::new(envelope),
 //!     to: vec![Destination { sink: "topic".into(), key: None }],
 //!     claim: None,
+//!     check_in: false,
 //!     once: None,
 //! };
 //! let now = 1_750_000_000_000;
@@ -41,7 +42,7 @@
 //!     let claim = Claim { lane, due_by: due, max_rows: 100, max_bytes: 1 << 20, oversize: true };
 //!     for row in journal.claim(claim).await?.rows {
 //!         // deliver `row.envelope`, then
-//!         let delivered = Record::Delivered { row: row.id, message_id: None };
+//!         let delivered = Record::Delivered { row: row.id, message_id: None, claim: None };
 //!         journal.record(vec![delivered]).await?;
 //!     }
 //! }

@@ -9,6 +9,7 @@
 //! | `meta` | `format`, `next_row`, `next_dead`, `next_lane`, `bytes`, `serial` | the number |
 //! | `hooks` | the number of the hook's first row | the envelope and its claim ref, once for all its rows |
 //! | `shared` | that number | how many rows and dead letters a hook has, where it began with several |
+//! | `checked_in` | that number | the claim ref of a hook whose body was checked in after it was stored; made when a file that has none is opened |
 //! | `rows` | lane, order, row | the row; order is when it is due, or 0 in a lane that keeps order (-1 for what is replayed) |
 //! | `lanes` | sink, source and ordering key | the lane's number |
 //! | `lane_names` | the lane's number | sink, source and ordering key |
@@ -29,6 +30,7 @@ type Bytes = &'static [u8];
 pub(crate) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 pub(crate) const HOOKS: TableDefinition<'_, u64, Bytes> = TableDefinition::new("hooks");
 pub(crate) const SHARED: TableDefinition<'_, u64, u32> = TableDefinition::new("shared");
+pub(crate) const CHECKED_IN: TableDefinition<'_, u64, &str> = TableDefinition::new("checked_in");
 pub(crate) const ROWS: TableDefinition<'_, &[u8; 24], Bytes> = TableDefinition::new("rows");
 pub(crate) const LANES: TableDefinition<'_, Bytes, u64> = TableDefinition::new("lanes");
 pub(crate) const LANE_NAMES: TableDefinition<'_, u64, Bytes> = TableDefinition::new("lane_names");

@@ -9,14 +9,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use pubsink_core::journal::JournalError;
+use pubsink_core::claim::ClaimRef;
+use pubsink_core::journal::{DeadId, JournalError};
 use pubsink_journal::{DiskJournal, DiskOptions, FORMAT, OpenError};
 use pubsink_runtime::journal::Journal as _;
-use redb::{Database, TableDefinition};
+use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 
-use common::{Dir, NOW, enqueue, hook};
+use common::{Dir, NOW, all_of, claim, claimed, dead, delivered, enqueue, hook, lane, retry};
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+const CHECKED_IN: TableDefinition<'_, u64, &str> = TableDefinition::new("checked_in");
 
 fn open(dir: &Dir) -> Result<DiskJournal, OpenError> {
     DiskJournal::open(dir.path(), DiskOptions::default())
@@ -135,6 +137,62 @@ fn a_newer_format_is_refused_and_left_alone() {
 }
 
 #[test]
+fn an_older_file_without_the_refs_of_checked_in_bodies_is_completed() {
+    let dir = filled();
+    let database = Database::open(dir.file()).unwrap();
+    let tx = database.begin_write().unwrap();
+    assert!(tx.delete_table(CHECKED_IN).unwrap());
+    tx.commit().unwrap();
+    drop(database);
+    for _ in 0..2 {
+        let journal = open(&dir).unwrap();
+        smol::block_on(async {
+            let (ids, claimed) = claim(&journal, all_of(lane("a", "src"))).await;
+            assert_eq!(ids.len(), 50);
+            assert!(claimed.rows.iter().all(|row| row.claim.is_none()));
+        });
+    }
+}
+
+#[test]
+fn the_ref_of_a_checked_in_body_is_gone_with_its_hook() {
+    let dir = Dir::new();
+    let kept = || {
+        let database = Database::open(dir.file()).unwrap();
+        let table = database.begin_read().unwrap().open_table(CHECKED_IN);
+        table.unwrap().len().unwrap()
+    };
+    let of = |to| all_of(lane(to, "src"));
+    let known = ClaimRef::derive(None, NOW, "1").unwrap();
+    let journal = open(&dir).unwrap();
+    smol::block_on(async {
+        let rows = enqueue(&journal, NOW, hook("1", "src", &["a", "b"])).await;
+        let alone = enqueue(&journal, NOW, hook("2", "src", &["c"])).await;
+        for to in ["a", "b", "c"] {
+            claim(&journal, of(to)).await;
+        }
+        let records = [
+            delivered(rows[0]),
+            retry(rows[1], NOW),
+            dead(alone[0], false),
+        ];
+        let records = records.map(|record| claimed(record, &known));
+        journal.record(records.to_vec()).await.unwrap();
+    });
+    drop(journal);
+    assert_eq!(kept(), 2);
+    let journal = open(&dir).unwrap();
+    smol::block_on(async {
+        let (_, last) = claim(&journal, of("b")).await;
+        let record = claimed(delivered(last.rows[0].id), &known);
+        journal.record(vec![record]).await.unwrap();
+        assert_eq!(journal.discard(vec![DeadId(1)]).await, Ok(1));
+    });
+    drop(journal);
+    assert_eq!(kept(), 0);
+}
+
+#[test]
 fn a_torn_file_is_an_error_and_no_panic() {
     let dir = filled();
     let whole = fs::read(dir.file()).unwrap();
@@ -182,7 +240,7 @@ fn scattered_damage_is_an_error_and_no_panic() {
         };
         smol::block_on(async {
             for (lane, _) in journal.lanes().await.unwrap_or_default() {
-                let _ = journal.claim(common::all_of(lane)).await;
+                let _ = journal.claim(all_of(lane)).await;
             }
             let _ = journal.enqueue(NOW, vec![hook("1", "src", &["a"])]).await;
         });

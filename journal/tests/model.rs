@@ -5,6 +5,7 @@
 mod common;
 
 use proptest::prelude::*;
+use pubsink_core::claim::ClaimRef;
 use pubsink_core::failure::ErrorClass;
 use pubsink_core::journal::{
     Cause, Claim, DeadId, Enqueue, Filter, Lane, Record, ReplayJob, RowId, Table, TableLimits,
@@ -137,6 +138,8 @@ impl Pair {
                         Enqueue {
                             envelope: envelope(&id, &source(*from), &body),
                             once: name.map(|name| format!("name-{name}").into()),
+                            claim: (size % 5 == 0).then(|| claim_ref("c")),
+                            check_in: size % 2 == 0,
                             ..hook(&id, &source(*from), &to)
                         }
                     })
@@ -208,11 +211,22 @@ impl Pair {
     }
 }
 
+/// The second of two refs stays away where a hook has the first.
+fn claim_ref(id: &str) -> ClaimRef {
+    ClaimRef::derive(None, 1, id).unwrap()
+}
+
 fn record(row: RowId, what: u8, time: i64) -> Record {
+    let claim = match time.rem_euclid(4) {
+        0 => Some(claim_ref("a")),
+        1 => Some(claim_ref("b")),
+        _ => None,
+    };
     match what {
         0 | 1 => Record::Delivered {
             row,
             message_id: (what == 0).then(|| format!("message-{time}").into()),
+            claim,
         },
         2 => Record::Retry {
             row,
@@ -220,6 +234,7 @@ fn record(row: RowId, what: u8, time: i64) -> Record {
             attempts: 3,
             first_attempt_at: time - 1,
             maybe_stored: time % 2 == 0,
+            claim,
         },
         3 | 4 => Record::Dead {
             row,
@@ -234,6 +249,7 @@ fn record(row: RowId, what: u8, time: i64) -> Record {
             first_attempt_at: (what == 3).then_some(time),
             died_at: time,
             stop: what == 4,
+            claim,
         },
         _ => Record::Release { row },
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pubsink_runtime::claims::ClaimStore;
 use pubsink_runtime::core::dispatch::{DispatchOptions, Event};
 use pubsink_runtime::core::text::Text;
 use pubsink_runtime::dispatch::{Dispatch, DispatchBuilder as Parts, StartError};
@@ -34,6 +35,13 @@ impl DispatchBuilder {
     #[must_use]
     pub fn sink(mut self, name: impl Into<Text>, sink: impl Sink) -> Self {
         self.parts = self.parts.sink(name, sink);
+        self
+    }
+
+    /// Checks large bodies in at `store`. See [`claims`](Parts::claims).
+    #[must_use]
+    pub fn claims(mut self, store: impl ClaimStore) -> Self {
+        self.parts = self.parts.claims(store);
         self
     }
 

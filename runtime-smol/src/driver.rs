@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use smol::Executor;
 
-/// Runs a publisher and its requests, or a dispatcher and its attempts, all inside this one
-/// future: any executor, or a plain `block_on`, is enough.
+/// Runs a publisher and its requests, a dispatcher and its attempts, or a subscription and its
+/// calls, all inside this one future: any executor, or a plain `block_on`, is enough.
 ///
 /// It ends when what it runs was closed and everything is settled; dropped before that, it gives
 /// what is under way up and settles what is left as failed. While nobody polls it nothing is sent,

@@ -1,5 +1,5 @@
 //! pubsink on smol: its executors, async-io's timers, and an HTTP client on isahc (curl). No
-//! tokio.
+//! tokio; with the feature `grpc` its traits and locks, none of its runtime.
 //!
 //! ```no_run
 //! use pubsink_smol::core::options::PublisherOptions;
@@ -19,15 +19,21 @@
 //! [`build`](PublisherBuilder::build) and run the [`Driver`] under anything that polls a future.
 
 mod builder;
+pub mod claims;
 mod client;
 mod dispatch;
 mod driver;
+#[cfg(feature = "grpc")]
+pub mod http2;
 mod runtime;
+pub mod subscribe;
 
 pub use builder::{PublisherBuilder, publisher};
 pub use client::{HttpClient, HttpClientBuilder};
 pub use dispatch::{DispatchBuilder, dispatch};
 pub use driver::Driver;
+#[cfg(feature = "grpc")]
+pub use http2::Http2Client;
 pub use pubsink_runtime::dispatch::{
     Acceptance, Dispatch, Incoming, JournalCall, Shutdown, StartError,
 };
@@ -35,6 +41,7 @@ pub use pubsink_runtime::dispatch::{
 pub use pubsink_runtime::metrics;
 pub use pubsink_runtime::{
     CachedTokens, Delivery, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource, core,
-    journal, seam, sink,
+    journal, seam, service, sink,
 };
 pub use runtime::{Smol, SmolTimer};
+pub use subscribe::{Subscription, SubscriptionBuilder, SubscriptionHandle, subscription};

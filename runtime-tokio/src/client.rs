@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
@@ -84,8 +84,22 @@ impl HttpClientBuilder {
     #[must_use]
     pub fn build(self) -> HttpClient {
         let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
         tcp.set_nodelay(true);
+        HttpClient {
+            client: self.build_over(tcp),
+        }
+    }
+
+    /// A client for bodies of any kind, over TCP with settings.
+    pub(crate) fn build_over<B>(
+        self,
+        mut tcp: HttpConnector,
+    ) -> Client<HttpsConnector<HttpConnector>, B>
+    where
+        B: Body + Send,
+        B::Data: Send,
+    {
+        tcp.enforce_http(false);
         // Named, since another crate of the program may bring a second provider.
         let provider = rustls::crypto::ring::default_provider();
         let tls = HttpsConnectorBuilder::new()
@@ -113,9 +127,7 @@ impl HttpClientBuilder {
                 .http2_keep_alive_timeout(Duration::from_secs(5))
                 .http2_adaptive_window(true);
         }
-        HttpClient {
-            client: client.build(connector),
-        }
+        client.build(connector)
     }
 }
 

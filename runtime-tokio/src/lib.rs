@@ -20,15 +20,22 @@ mod readme {}
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/dispatch.md")]
 mod dispatch_page {}
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/claims.md")]
+mod claims_page {}
 
 mod builder;
+pub mod claims;
 mod client;
 mod dispatch;
+pub mod http2;
 mod runtime;
+pub mod subscribe;
 
 pub use builder::{NoRuntime, PublisherBuilder, publisher};
 pub use client::{HttpClient, HttpClientBuilder};
 pub use dispatch::{DispatchBuilder, dispatch};
+pub use http2::Http2Client;
 pub use pubsink_runtime::dispatch::{
     Acceptance, Dispatch, Incoming, JournalCall, Shutdown, StartError,
 };
@@ -36,6 +43,7 @@ pub use pubsink_runtime::dispatch::{
 pub use pubsink_runtime::metrics;
 pub use pubsink_runtime::{
     CachedTokens, Delivery, Driver, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource,
-    core, journal, seam, sink,
+    core, journal, seam, service, sink,
 };
 pub use runtime::{Tokio, TokioTimer};
+pub use subscribe::{Subscription, SubscriptionBuilder, SubscriptionHandle, subscription};

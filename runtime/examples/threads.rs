@@ -131,7 +131,7 @@ fn ring(alarms: &Receiver<(Instant, Waker)>) {
 }
 
 /// ureq: it blocks, which is all right where each request has a thread.
-struct Blocking(ureq::Agent);
+pub(crate) struct Blocking(pub(crate) ureq::Agent);
 
 impl Transport for Blocking {
     async fn send(

@@ -92,8 +92,8 @@ where
     (publisher, driver)
 }
 
-/// Runs a publisher or a dispatcher. Ends when that was closed and everything is settled; dropped
-/// before that, it settles what is left as failed.
+/// Runs a publisher, a dispatcher or a subscription. Ends when that was closed and everything is
+/// settled; dropped before that, it settles what is left as failed.
 #[must_use = "nothing is sent until the driver is spawned"]
 pub struct Driver(Pin<Box<dyn Future<Output = ()> + Send>>);
 

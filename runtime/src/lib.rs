@@ -8,25 +8,32 @@
 //! - [`Delivery`]: what a handle's calls return; resolves once Pub/Sub has confirmed.
 //! - [`connect`]: a handle and the [`Driver`] future that runs it.
 //! - [`TokenProvider`] and [`CachedTokens`]: credentials.
+//! - `http2` (with the feature of that name): the streaming transport, generic over sockets.
 //! - `metrics` (with the feature of that name): counters, gauges and histograms.
 //! - [`dispatch`]: hooks to any number of [sinks](sink), out of a [journal].
+//! - [`service`]: handlers for the messages of [subscriptions](subscribe).
 
 mod after;
 pub mod claims;
 mod delivery;
 pub mod dispatch;
 mod driver;
+#[cfg(feature = "http2")]
+pub mod http2;
 pub mod journal;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 #[cfg(not(feature = "metrics"))]
 #[path = "metrics_off.rs"]
 mod metrics;
+mod promise;
 mod publisher;
 pub mod seam;
+pub mod service;
 mod shared;
 pub mod sink;
 mod slots;
+pub mod subscribe;
 mod tasks;
 mod tokens;
 mod waiter;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use pubsink_core::claim::ClaimError;
 use pubsink_core::dispatch::{Accepted, DispatchGauges, DispatchOutput, EnqueueError};
 use pubsink_core::failure::{Failure, Outcome};
 use pubsink_core::publish::{Gauges, Response};
@@ -71,9 +72,21 @@ impl DispatchMetrics {
     pub(crate) fn turn<T>(&self, _tally: &DispatchTally, _outputs: &[DispatchOutput<T>]) {}
 
     #[inline(always)]
+    pub(crate) fn checking_in(&self) -> CheckingIn {
+        CheckingIn
+    }
+
+    #[inline(always)]
     pub(crate) fn attempting(&self, _sink: &Text, _now: impl FnOnce() -> Instant) -> Attempting {
         Attempting
     }
+}
+
+pub(crate) struct CheckingIn;
+
+impl CheckingIn {
+    #[inline(always)]
+    pub(crate) fn ended(self, _result: &Result<(), ClaimError>) {}
 }
 
 pub(crate) struct Attempting;

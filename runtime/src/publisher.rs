@@ -57,15 +57,24 @@ impl Publisher {
     ///
     /// With [`DeliveryContext::batch`] it may share its request with others.
     pub fn deliver(&self, envelope: &Envelope, context: &DeliveryContext) -> Delivery {
+        self.admit(self.check(envelope, context))
+    }
+
+    /// Checks a hook, as [`deliver`](Self::deliver) does before it is admitted.
+    pub(crate) fn check(
+        &self,
+        envelope: &Envelope,
+        context: &DeliveryContext,
+    ) -> Result<Admission, Failure> {
         let options = &self.0.options;
         // Making the ordering key is the user's code.
         let admission = catch_unwind(AssertUnwindSafe(|| {
             Admission::hook(envelope, context, options)
         }));
-        self.admit(admission.unwrap_or_else(|_| {
+        admission.unwrap_or_else(|_| {
             let reason = Reason::InvalidMessage(InvalidMessage::OrderingKeyPanicked);
             Err(Failure::new(Class::Permanent, reason))
-        }))
+        })
     }
 
     /// Publishes a message that was checked before, as [`Admission`] allows on any thread.

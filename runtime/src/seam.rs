@@ -1,5 +1,7 @@
 //! What a runtime and an HTTP client have to be able to do.
 
+mod streaming;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -7,6 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use http::{Request, Response};
 use pubsink_core::reason::TransportKind;
+
+pub use self::streaming::{Answer, Downlink, Exchange, Part, StreamTransport, Uplink};
 
 /// An async runtime: a clock, tasks and a timer.
 pub trait Runtime: Clone + Send + Sync + 'static {
@@ -84,7 +88,8 @@ impl SendLimits {
 #[error("{kind}: {detail}")]
 #[non_exhaustive]
 pub struct TransportError {
-    /// Where it broke. [`TransportKind::Connect`] promises that nothing was sent.
+    /// Where it broke. [`TransportKind::Connect`] promises that nothing was sent, or that the server
+    /// says that it has done nothing with it.
     pub kind: TransportKind,
     /// What the client said.
     pub detail: String,

@@ -1,9 +1,11 @@
 //! From memory: each hook is attempted until it is delivered or given up.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use async_channel::{Receiver, bounded};
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -11,7 +13,7 @@ use pubsink_core::envelope::Envelope;
 use pubsink_core::publish::Admission;
 use pubsink_tokio::seam::Runtime;
 
-use super::attempts::{Attempts, Finished};
+use super::attempts::{Attempts, Begun, Finished};
 use super::left::Left;
 use super::lines::Line;
 use super::report::{Of, Report};
@@ -42,6 +44,16 @@ impl<R: Runtime> Direct<R> {
             attempts,
         }
     }
+
+    /// Waits until a hook has its place in its ordering key, or is given up.
+    async fn placed(&mut self, place: &Receiver<Infallible>, report: &mut Report) {
+        let mut placed = pin!(place.recv());
+        while let Either::Right((Some(hook), _)) =
+            select(placed.as_mut(), self.under_way.next()).await
+        {
+            self.settle(hook, report);
+        }
+    }
 }
 
 impl<R: Runtime> Way for Direct<R> {
@@ -54,8 +66,16 @@ impl<R: Runtime> Way for Direct<R> {
         report: &mut Report,
         interrupt: &Interrupt,
     ) -> bool {
-        let (publisher, context) = (&self.attempts.publisher, self.attempts.context());
-        let admission = Admission::hook(&envelope, &context, publisher.options());
+        let claim = self.attempts.claim(&envelope);
+        let attempt = match &claim {
+            Ok(claim) => self.attempts.begin(&envelope, 1, claim.clone()),
+            Err(_) => self.attempts.begin(&envelope, 1, None),
+        };
+        let options = self.attempts.publisher.options();
+        let admission = match &claim {
+            Ok(_) => Admission::hook(&envelope, &attempt.context, options),
+            Err(error) => Err(error.clone().into()),
+        };
         let share = Share {
             tenant: (admission.as_ref().ok()).and_then(|admission| admission.tenant().cloned()),
             // All of it is held until its last attempt, what is not sent (method, path, cookies)
@@ -74,11 +94,19 @@ impl<R: Runtime> Way for Direct<R> {
             return false;
         }
         self.window.take(&share);
-        let delivery = self.attempts.publisher.admit(admission);
+        let (mut begun, mut place) = (None, None);
+        if let (Ok(admission), Ok(Some(_))) = (&admission, &claim) {
+            let (holds, held) = bounded(1);
+            begun = Some(Begun::CheckIn(holds));
+            // Those behind it must not overtake it.
+            place = (!admission.ordering_key().is_empty()).then_some(held);
+        }
+        let publisher = &self.attempts.publisher;
+        let begun = begun.unwrap_or_else(|| Begun::Sent(publisher.admit(admission)));
         let attempts = self.attempts.clone();
         let line = line.number;
         self.under_way.push(Box::pin(async move {
-            let finished = attempts.finish(&envelope, delivery).await;
+            let finished = attempts.finish(&envelope, attempt, begun).await;
             Hook {
                 line,
                 envelope,
@@ -86,6 +114,9 @@ impl<R: Runtime> Way for Direct<R> {
                 finished,
             }
         }));
+        if let Some(place) = place {
+            self.placed(&place, report).await;
+        }
         true
     }
 
@@ -97,7 +128,7 @@ impl<R: Runtime> Way for Direct<R> {
     }
 
     fn settle(&mut self, hook: Hook, report: &mut Report) {
-        let replay_id = self.attempts.replay_id.as_deref();
+        let replay_id = self.attempts.context.replay_id.as_deref();
         let mut next = Some(hook);
         while let Some(hook) = next {
             self.window.give_back(&hook.share);

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use pubsink_core::claim::ClaimsUrl;
+
 use crate::exit::CommandError;
 
 /// What a file is, whatever name it goes by.
@@ -56,6 +58,23 @@ pub(super) fn check_outside(
                 path.display()
             )))
         }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses claims in the journal's directory, which is its own.
+pub(super) fn check_claims_outside(journal: &Path, url: &str) -> Result<(), CommandError> {
+    let Ok(ClaimsUrl::Directory(claims)) = ClaimsUrl::parse(url) else {
+        return Ok(());
+    };
+    // Neither has to be there yet.
+    let real = |dir: &Path| dir.canonicalize().or_else(|_| std::path::absolute(dir));
+    match (real(&claims), real(journal)) {
+        (Ok(place), Ok(journal)) if place.starts_with(&journal) => Err(CommandError(format!(
+            "--claims {} is in the directory of the journal, which is its own; choose another \
+             place",
+            claims.display()
+        ))),
         _ => Ok(()),
     }
 }

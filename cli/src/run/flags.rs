@@ -8,6 +8,7 @@ use pubsink_core::dispatch::OnDead;
 use pubsink_core::options::{OrderingOnFailure, PublisherOptions};
 use pubsink_core::retry::RetryPolicy;
 
+use super::headers::{HeaderFlags, Headers};
 use crate::credentials::Credentials;
 use crate::exit::CommandError;
 use crate::runtime::RuntimeFlag;
@@ -42,12 +43,19 @@ pub(crate) struct SendFlags {
         requires = "journal"
     )]
     on_dead: Option<Dead>,
+    /// Check bodies that are larger than --inline-max-bytes in at this store, and send their refs: a
+    /// directory, or s3://, gs:// or az://BUCKET/PREFIX [default: such hooks fail]
+    // Not parsed by clap, which would repeat what it refuses.
+    #[arg(long, value_name = "URL")]
+    pub(super) claims: Option<String>,
     #[command(flatten)]
     pub(super) runtime: RuntimeFlag,
     #[command(flatten)]
     pub(super) credentials: Credentials,
     #[command(flatten)]
     pub(super) publisher: PublisherFlags,
+    #[command(flatten)]
+    headers: HeaderFlags,
 }
 
 /// What a dead letter does to the later hooks of its ordering key.
@@ -59,12 +67,13 @@ enum Dead {
     Stop,
 }
 
-/// How hooks are tried, and how long an interrupt leaves them.
-#[derive(Debug, Clone, Copy)]
+/// How hooks are sent and tried, and how long an interrupt leaves them.
+#[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) policy: RetryPolicy,
     pub(super) on_dead: OnDead,
     pub(super) shutdown_limit: Duration,
+    pub(super) headers: Headers,
 }
 
 impl SendFlags {
@@ -96,6 +105,7 @@ impl SendFlags {
                 Some(Dead::Stop) => OnDead::Stop,
             },
             shutdown_limit: Duration::from_millis(self.shutdown_limit_ms),
+            headers: self.headers.headers(),
         }
     }
 }

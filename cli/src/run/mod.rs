@@ -5,10 +5,12 @@
 //! until it is settled.
 
 mod attempts;
+mod check_ins;
 mod dead_letters;
 mod direct;
 mod files;
 mod flags;
+mod headers;
 mod journaled;
 mod keeping;
 mod left;

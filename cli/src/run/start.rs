@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use pubsink_core::delivery::DeliveryContext;
 use pubsink_core::journal::ReplayJob;
 use pubsink_core::options::PublisherOptions;
 use pubsink_runtime::dispatch::DispatchBuilder;
@@ -13,9 +14,10 @@ use pubsink_tokio::Publisher;
 use pubsink_tokio::seam::{Runtime, Transport};
 
 use super::attempts::Attempts;
+use super::check_ins::CheckIns;
 use super::dead_letters::DeadLetters;
 use super::direct::Direct;
-use super::files::{check_apart, check_outside};
+use super::files::{check_apart, check_claims_outside, check_outside};
 use super::flags::{SendFlags, Settings};
 use super::journaled::{Connected, Journaled};
 use super::level::Level;
@@ -28,10 +30,12 @@ use super::progress::Progress;
 use super::report::Report;
 use super::watch::Watch;
 use super::{Parts, run, windows};
+use crate::claims::Store;
 use crate::exit::{CommandError, Exit};
 use crate::interrupt::Interrupt;
 use crate::runtime::{Tasks, Work};
 use crate::say::say;
+use crate::telemetry::trace_context;
 use crate::token_command;
 use crate::topic::Topic;
 
@@ -79,6 +83,13 @@ pub(crate) fn start(
     if emulator && tokens.take().is_some() {
         say("pubsink: no token is sent to the emulator of PUBSUB_EMULATOR_HOST");
     }
+    let claims = flags.claims.as_deref();
+    if let (Route::Journal { dir, .. }, Some(url)) = (&route, claims) {
+        check_claims_outside(dir, url)?;
+    }
+    let claims = claims
+        .map(|url| flags.runtime.open_claims(url))
+        .transpose()?;
     let input = input.map(|(flag, path)| Input::open(flag, path));
     let input = input.transpose()?;
     if let Route::Journal { dir, .. } = &route {
@@ -125,6 +136,7 @@ pub(crate) fn start(
         input,
         outcomes,
         dead_letters,
+        claims,
         by,
         interrupt,
     };
@@ -149,6 +161,7 @@ struct Sending {
     input: Option<Input>,
     outcomes: Destination,
     dead_letters: DeadLetters,
+    claims: Option<Store>,
     by: By,
     interrupt: Interrupt,
 }
@@ -180,11 +193,16 @@ impl Work for Sending {
         match self.by {
             By::Memory { replay_id, pace } => {
                 end_in_any_case(&interrupt, settings.shutdown_limit.saturating_add(STALLED));
+                let at_once = publisher.options().sink_concurrency();
                 let attempts = Attempts {
                     runtime,
+                    check_ins: self.claims.map(|store| CheckIns::new(store, at_once)),
                     publisher,
                     policy: settings.policy,
-                    replay_id,
+                    context: Arc::new(settings.headers.of(DeliveryContext {
+                        replay_id,
+                        ..DeliveryContext::batched()
+                    })),
                     interrupt,
                 };
                 parts.pace = pace;
@@ -195,7 +213,14 @@ impl Work for Sending {
                 end_in_any_case(&interrupt, limit);
                 let waiting = parts.report.waiting();
                 let replay = job.map(|job| (*job, settings.shutdown_limit));
-                let connected = connect(&runtime, publisher, &settings, &opened, waiting)?;
+                let connected = connect(
+                    &runtime,
+                    publisher,
+                    &settings,
+                    &opened,
+                    self.claims,
+                    waiting,
+                )?;
                 let way = Journaled::new(
                     runtime,
                     Connected {
@@ -215,6 +240,7 @@ fn connect<R: Runtime>(
     publisher: Publisher,
     settings: &Settings,
     opened: &Opened,
+    claims: Option<Store>,
     waiting: Option<Arc<Level>>,
 ) -> Result<Connected, CommandError> {
     let (watch, observer) = Watch::new();
@@ -224,8 +250,15 @@ fn connect<R: Runtime>(
         levels: levels.clone(),
     };
     let options: &PublisherOptions = publisher.options();
-    let (dispatch, driver) = DispatchBuilder::new(journal)
-        .sink(options.topic_name(), PubsubSink::new(publisher.clone()))
+    let mut sink = settings.headers.sink(PubsubSink::new(publisher.clone()));
+    if options.trace_context() {
+        sink = sink.trace_context_of(trace_context);
+    }
+    let mut builder = DispatchBuilder::new(journal).sink(options.topic_name(), sink);
+    if let Some(store) = claims {
+        builder = builder.claims(store);
+    }
+    let (dispatch, driver) = builder
         .options(windows::dispatch_options(options, settings))
         .on_event(observer)
         .connect(runtime.clone(), fastrand::u64(..))

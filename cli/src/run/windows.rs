@@ -56,6 +56,7 @@ mod tests {
     use pubsink_core::dispatch::OnDead;
     use pubsink_core::retry::RetryPolicy;
 
+    use super::super::headers::Headers;
     use super::*;
 
     fn of(publisher: &PublisherOptions) -> DispatchOptions {
@@ -63,6 +64,7 @@ mod tests {
             policy: RetryPolicy::default(),
             on_dead: OnDead::Skip,
             shutdown_limit: Duration::ZERO,
+            headers: Headers::default(),
         };
         dispatch_options(publisher, &settings)
     }

@@ -2,12 +2,13 @@
 
 use super::support::pubsink;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "demo",
     "publish",
     "replay",
     "dead-letters",
     "journal",
+    "claims",
     "describe",
     "emulator",
     "bench",
@@ -64,6 +65,7 @@ fn the_help_of_publish_tells_the_default_of_every_flag_that_has_one() {
         ),
         ("--max-attempts <N>", "[default: 5, or 84 with --journal]"),
         ("--journal <DIR>", "[default: in memory]"),
+        ("--claims <URL>", "[default: such hooks fail]"),
         ("--shutdown-limit-ms <MS>", "[default: 10000]"),
         ("--inline-max-bytes <BYTES>", "[default: 65536]"),
         ("--max-message-bytes <BYTES>", "[default: 10000000]"),

@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod claims;
 mod closed_output;
 mod credentials;
 mod dead_letters;
@@ -14,6 +15,7 @@ mod demo;
 mod describe;
 mod emulator;
 mod failures;
+mod headers;
 mod help;
 mod input;
 mod journal;
@@ -21,6 +23,7 @@ mod journal_ends;
 mod journal_letters;
 mod kill;
 mod memory;
+mod metrics;
 mod options;
 mod outcomes;
 mod real_hooks;
@@ -30,3 +33,4 @@ mod retries;
 mod signals;
 mod stalled_output;
 mod support;
+mod trace_context;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -177,21 +178,43 @@ impl Run {
     }
 }
 
-fn collect(mut output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
+fn collect(mut output: impl Read + Send + 'static) -> Output {
+    let so_far = Arc::new(Mutex::new(Vec::new()));
+    let (sender, whole) = channel();
+    let read = Arc::clone(&so_far);
     thread::spawn(move || {
-        let mut all = Vec::new();
-        let _ = output.read_to_end(&mut all);
-        let _ = sender.send(all);
+        let mut some = [0; 8_192];
+        while let Ok(count @ 1..) = output.read(&mut some) {
+            read.lock().unwrap().extend_from_slice(&some[..count]);
+        }
+        let _ = sender.send(());
     });
-    receiver
+    Output { so_far, whole }
+}
+
+/// What is written to a pipe.
+struct Output {
+    so_far: Arc<Mutex<Vec<u8>>>,
+    /// Told when there is no more.
+    whole: Receiver<()>,
+}
+
+impl Output {
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.so_far.lock().unwrap()).into_owned()
+    }
+
+    fn whole(&self) -> String {
+        self.whole.recv_timeout(WALL_LIMIT).unwrap();
+        String::from_utf8(self.so_far.lock().unwrap().clone()).unwrap()
+    }
 }
 
 /// A run under way. Dropping it kills it.
 pub(crate) struct Running {
     child: Option<Child>,
-    stdout: Receiver<Vec<u8>>,
-    stderr: Receiver<Vec<u8>>,
+    stdout: Output,
+    stderr: Output,
     writer: Option<thread::JoinHandle<ChildStdin>>,
 }
 
@@ -202,6 +225,22 @@ impl Running {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(i32::try_from(self.id()).unwrap()), signal).unwrap();
+    }
+
+    /// The rest of the first line on standard error that begins with this, once it is there.
+    pub(crate) fn said(&self, start: &str) -> String {
+        let mut rest = None;
+        eventually(start, || {
+            let text = self.stderr.so_far();
+            let lines = text.split_inclusive('\n');
+            let whole = lines.filter_map(|line| line.strip_suffix('\n'));
+            rest = whole
+                .filter_map(|line| line.strip_prefix(start))
+                .next()
+                .map(str::to_owned);
+            rest.is_some()
+        });
+        rest.unwrap()
     }
 
     /// Writes more input.
@@ -220,15 +259,12 @@ impl Running {
     pub(crate) fn wait(mut self) -> Done {
         let status = end_of(self.child.as_mut().unwrap());
         self.child = None;
-        let text = |output: &Receiver<Vec<u8>>| {
-            String::from_utf8(output.recv_timeout(WALL_LIMIT).unwrap()).unwrap()
-        };
         Done {
             code: status
                 .code()
                 .unwrap_or_else(|| panic!("ended by a signal: {status}")),
-            stdout: text(&self.stdout),
-            stderr: text(&self.stderr),
+            stdout: self.stdout.whole(),
+            stderr: self.stderr.whole(),
         }
     }
 }

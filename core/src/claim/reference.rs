@@ -50,12 +50,7 @@ impl ClaimRef {
         let mut part = || parts.next().unwrap_or_default();
         let tenant = part();
         check_tenant(tenant)?;
-        let id = part();
-        if !is_ulid(id) {
-            return Err(InvalidClaimRef::ClaimId {
-                id: head(id, TENANT_MAX),
-            });
-        }
+        check_id(part())?;
         if count == 4 {
             if !is_expiry(part()) {
                 return Err(InvalidClaimRef::Expiry);
@@ -66,6 +61,20 @@ impl ClaimRef {
         }
         Ok(Self {
             text: text.into(),
+            tenant_len: tenant.len(),
+        })
+    }
+
+    /// The plain ref of a claim, by its parts.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidClaimRef::Tenant`] or [`InvalidClaimRef::ClaimId`], as [`parse`](Self::parse).
+    pub fn new(tenant: &str, id: &str) -> Result<Self, InvalidClaimRef> {
+        check_tenant(tenant)?;
+        check_id(id)?;
+        Ok(Self {
+            text: format!("{V1}{tenant}:{id}").into(),
             tenant_len: tenant.len(),
         })
     }
@@ -244,7 +253,7 @@ fn head(part: &str, chars: usize) -> Text {
     }
 }
 
-fn check_tenant(tenant: &str) -> Result<(), InvalidClaimRef> {
+pub(super) fn check_tenant(tenant: &str) -> Result<(), InvalidClaimRef> {
     if (1..=TENANT_MAX).contains(&tenant.len()) && tenant.bytes().all(is_url_safe) {
         return Ok(());
     }
@@ -253,10 +262,16 @@ fn check_tenant(tenant: &str) -> Result<(), InvalidClaimRef> {
     })
 }
 
-fn is_ulid(id: &str) -> bool {
-    id.len() == ULID_LEN
+fn check_id(id: &str) -> Result<(), InvalidClaimRef> {
+    if id.len() == ULID_LEN
         && id.starts_with(|first| matches!(first, '0'..='7'))
         && id.bytes().all(|byte| ALPHABET.contains(&byte))
+    {
+        return Ok(());
+    }
+    Err(InvalidClaimRef::ClaimId {
+        id: head(id, TENANT_MAX),
+    })
 }
 
 fn is_expiry(expiry: &str) -> bool {

@@ -11,23 +11,26 @@ use crate::json::write_hex;
 ///
 /// [`ClaimError::Integrity`] names what differs.
 pub fn verify(body: &[u8], size: u64, sha256: &str) -> Result<(), ClaimError> {
-    let differs = |what, found: String, expected: String| {
-        Err(ClaimError::Integrity {
-            what,
-            found: found.into(),
-            expected: expected.into(),
-        })
-    };
-    if body.len() as u64 != size {
-        return differs("size", body.len().to_string(), size.to_string());
-    }
+    verify_size(body.len() as u64, size)?;
     let found = sha256_hex(body);
     if found != sha256 {
         // What the message says may be any text.
         let expected = sha256.chars().take(found.len()).collect();
-        return differs("sha256", found, expected);
+        return Err(differs("sha256", found, expected));
     }
     Ok(())
+}
+
+/// Whether what lies under a claim has the size it should have, which is known before it is read.
+///
+/// # Errors
+///
+/// [`ClaimError::Integrity`].
+pub fn verify_size(found: u64, expected: u64) -> Result<(), ClaimError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(differs("size", found.to_string(), expected.to_string())),
+    }
 }
 
 /// The SHA-256 of `bytes` in lowercase hex.
@@ -36,6 +39,14 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     let mut hex = Vec::new();
     write_hex(&mut hex, &Sha256::digest(bytes));
     hex.into_iter().map(char::from).collect()
+}
+
+fn differs(what: &'static str, found: String, expected: String) -> ClaimError {
+    ClaimError::Integrity {
+        what,
+        found: found.into(),
+        expected: expected.into(),
+    }
 }
 
 #[cfg(test)]

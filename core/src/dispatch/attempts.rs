@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::io::AttemptId;
+use crate::claim::ClaimRef;
 use crate::journal::Row;
 
 /// An attempt under way.
@@ -17,6 +18,8 @@ pub(super) struct Running {
     pub(super) first_at: i64,
     /// Whether it is its sink's probe.
     pub(super) probe: bool,
+    /// The ref its body was checked in under, where the journal does not know it yet.
+    pub(super) checked_in: Option<ClaimRef>,
     deadline: Option<Instant>,
 }
 
@@ -50,10 +53,24 @@ impl Attempts {
             row,
             first_at,
             probe,
+            checked_in: None,
             deadline,
         };
         self.running.insert(id, running);
         id
+    }
+
+    /// One that is under way.
+    pub(super) fn get(&self, id: AttemptId) -> Option<&Running> {
+        self.running.get(&id)
+    }
+
+    /// The body of its hook lies in the claim store: its row knows it from now.
+    pub(super) fn checked_in(&mut self, id: AttemptId, claim: ClaimRef) {
+        if let Some(running) = self.running.get_mut(&id) {
+            Arc::make_mut(&mut running.row).claim = Some(claim.clone());
+            running.checked_in = Some(claim);
+        }
     }
 
     /// An attempt ended. None: it was given up before.

@@ -41,8 +41,13 @@ impl<T> Intake<T> {
     }
 
     /// Takes a hook, or says what there is too much of. One that is too large by itself is taken
-    /// alone.
-    pub(super) fn push(&mut self, tag: T, hook: Hook) -> Result<(), (T, EnqueueError)> {
+    /// alone. `check_in` is whether its body is to be checked in.
+    pub(super) fn push(
+        &mut self,
+        tag: T,
+        hook: Hook,
+        check_in: bool,
+    ) -> Result<(), (T, EnqueueError)> {
         let bytes = hook.envelope.bytes();
         let busy = |what, held| EnqueueError::Busy { what, held };
         if self.hooks >= self.max_hooks {
@@ -57,6 +62,7 @@ impl<T> Intake<T> {
             envelope: hook.envelope,
             to: hook.to,
             claim: hook.claim,
+            check_in,
             once: hook.once,
         };
         self.waiting.push_back((tag, hook, bytes));

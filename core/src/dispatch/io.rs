@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::claim::ClaimRef;
+use crate::claim::{ClaimError, ClaimRef};
 use crate::delivery::DeliveryContext;
 use crate::envelope::Envelope;
 use crate::failure::Failure;
@@ -27,6 +27,9 @@ pub struct SinkSpec {
     pub batched: bool,
     /// Whether the rows of an ordering key go one at a time and in order.
     pub ordered: bool,
+    /// The largest body it sends itself: larger ones are checked in first. None: it uses no
+    /// claims, or there is no store to check bodies in at.
+    pub inline_max_bytes: Option<usize>,
 }
 
 /// A hook that came in.
@@ -36,7 +39,8 @@ pub struct Hook {
     pub envelope: Arc<Envelope>,
     /// The sinks it is to go to, and its ordering key at those that keep order.
     pub to: Vec<Destination>,
-    /// Where its body lies when it is too large to travel.
+    /// Where its body lies when it is too large to travel. None: where one of its sinks does not
+    /// send a body of its size itself, it is checked in.
     pub claim: Option<ClaimRef>,
     /// See [`Enqueue::once`].
     pub once: Option<Text>,
@@ -51,6 +55,18 @@ pub struct CallId(pub(super) u64);
 pub struct AttemptId(pub(super) u64);
 
 impl AttemptId {
+    /// The number itself.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// The number of a check-in: a body on its way to the claim store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CheckInId(pub(super) u64);
+
+impl CheckInId {
     /// The number itself.
     #[must_use]
     pub fn number(self) -> u64 {
@@ -97,6 +113,13 @@ pub enum DispatchInput<T> {
         attempt: AttemptId,
         /// What it said.
         outcome: Result<Receipt, Failure>,
+    },
+    /// What the claim store said to a [`DispatchOutput::CheckIn`].
+    CheckedIn {
+        /// The check-in.
+        check_in: CheckInId,
+        /// Whether the body lies there.
+        result: Result<(), ClaimError>,
     },
     /// What the journal said to a [`DispatchOutput::Record`].
     Recorded {
@@ -157,6 +180,18 @@ pub enum DispatchOutput<T> {
     },
     /// Stop this attempt: it took too long. An answer is not waited for.
     Abort(AttemptId),
+    /// Check the body of this row's hook in at the claim store, then answer with
+    /// [`DispatchInput::CheckedIn`]. Attempts of its rows wait for that.
+    CheckIn {
+        /// The check-in.
+        check_in: CheckInId,
+        /// The ref to check it in under.
+        claim: ClaimRef,
+        /// The first row that waits for it.
+        row: Arc<Row>,
+    },
+    /// Stop this check-in: it took too long. An answer is not waited for.
+    AbortCheckIn(CheckInId),
     /// Keep these, all or none, then answer with [`DispatchInput::Recorded`].
     Record {
         /// The call.
@@ -280,6 +315,8 @@ pub enum DispatchWait {
     Row,
     /// An attempt has until then.
     Attempt,
+    /// A check-in has until then.
+    CheckIn,
     /// A sink is probed then.
     Probe,
     /// A replay job sends its next messages then.
@@ -304,6 +341,9 @@ pub enum DispatchMisuse {
     /// There was no such attempt.
     #[error("attempt {} was never begun", .0.0)]
     UnknownAttempt(AttemptId),
+    /// There was no such check-in.
+    #[error("check-in {} was never begun", .0.0)]
+    UnknownCheckIn(CheckInId),
 }
 
 /// What a dispatcher holds at a moment.
@@ -317,8 +357,10 @@ pub struct DispatchGauges {
     pub rows: usize,
     /// Their bytes.
     pub bytes: usize,
-    /// Attempts under way.
+    /// Attempts under way, those that wait for a check-in among them.
     pub attempts: usize,
+    /// Check-ins under way, and those that wait for their turn.
+    pub check_ins: usize,
     /// Rows whose outcome is not recorded yet.
     pub unrecorded: usize,
     /// Lanes that have rows, claimed or not.

@@ -19,11 +19,13 @@ pub struct DispatchOptions {
     pub lane_rows: usize,
     /// The most attempts at once. Default 32. Those of batching sinks are not counted: they wait
     /// for company, and the windows bound them. But hooks with an ordering key of a batching sink
-    /// that keeps order are counted, since they are sent one to a request.
+    /// that keeps order are counted, since they are sent one to a request. At most so many bodies
+    /// are checked in at once, too.
     pub concurrency: usize,
     /// The same for each sink. Default 8.
     pub sink_concurrency: usize,
-    /// How long an attempt may take before it has failed. Default 30 s.
+    /// How long an attempt may take before it has failed, the check-in of a large body included.
+    /// Default 30 s.
     pub attempt_timeout: Duration,
     /// When a failed delivery is tried again.
     pub retry: RetryPolicy,

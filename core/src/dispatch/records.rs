@@ -184,6 +184,7 @@ mod tests {
             lane,
             envelope: Arc::new(envelope),
             claim: None,
+            check_in: false,
             enqueued_at: 0,
             due: 0,
             attempts: 0,

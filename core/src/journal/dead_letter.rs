@@ -55,6 +55,8 @@ pub struct DeadLetter {
     pub envelope: Arc<Envelope>,
     /// Where the hook's body lies when it is too large to travel.
     pub claim: Option<ClaimRef>,
+    /// See [`Enqueue::check_in`](super::Enqueue::check_in).
+    pub check_in: bool,
     /// Why it was given up.
     pub cause: Cause,
     /// How many attempts were made.

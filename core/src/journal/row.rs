@@ -42,6 +42,9 @@ pub struct Enqueue {
     pub to: Vec<Destination>,
     /// Where its body lies when it is too large to travel.
     pub claim: Option<ClaimRef>,
+    /// Whether its body is checked in before a sink is handed it. Says nothing once there is a
+    /// [`claim`](Self::claim).
+    pub check_in: bool,
     /// A name by which the journal knows the hook again: a second one of that name is not stored.
     /// Remembered for as long as the journal lives. None: every hook is a new one.
     pub once: Option<Text>,
@@ -82,6 +85,8 @@ pub struct Row {
     pub envelope: Arc<Envelope>,
     /// Where the hook's body lies when it is too large to travel.
     pub claim: Option<ClaimRef>,
+    /// See [`Enqueue::check_in`].
+    pub check_in: bool,
     /// When the hook was accepted, unix milliseconds.
     pub enqueued_at: i64,
     /// When it is due, unix milliseconds.
@@ -141,6 +146,8 @@ pub enum Record {
         row: RowId,
         /// The id the destination gave it.
         message_id: Option<Text>,
+        /// See [`Record::claim`].
+        claim: Option<ClaimRef>,
     },
     /// It is tried again. It keeps its place in a lane with an ordering key.
     Retry {
@@ -154,6 +161,8 @@ pub enum Record {
         first_attempt_at: i64,
         /// Whether an attempt may have stored it.
         maybe_stored: bool,
+        /// See [`Record::claim`].
+        claim: Option<ClaimRef>,
     },
     /// It becomes a dead letter, and its row is let go.
     Dead {
@@ -170,6 +179,8 @@ pub enum Record {
         /// Whether its lane, which has an ordering key, stops with it: none of its rows is given
         /// out until it is resumed.
         stop: bool,
+        /// See [`Record::claim`].
+        claim: Option<ClaimRef>,
     },
     /// It was not tried: it is due as it was.
     Release {
@@ -187,6 +198,19 @@ impl Record {
             | Self::Retry { row, .. }
             | Self::Dead { row, .. }
             | Self::Release { row } => *row,
+        }
+    }
+
+    /// The ref that the body of its hook was checked in under, where the row did not know it yet.
+    /// It is kept for the hook: every row and dead letter of it, and every replay, knows it from
+    /// then on. A hook keeps the first one it has.
+    #[must_use]
+    pub fn claim(&self) -> Option<&ClaimRef> {
+        match self {
+            Self::Delivered { claim, .. }
+            | Self::Retry { claim, .. }
+            | Self::Dead { claim, .. } => claim.as_ref(),
+            Self::Release { .. } => None,
         }
     }
 }

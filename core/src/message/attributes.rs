@@ -28,6 +28,9 @@ pub fn attributes(envelope: &Envelope, context: &DeliveryContext) -> Attributes 
         attributes.insert("ankusa_tenant_id", tenant.to_owned());
     }
     attributes.insert("content_type", "application/json");
+    if let Some(trace) = &context.trace_context {
+        trace.write(&mut attributes);
+    }
     attributes
 }
 

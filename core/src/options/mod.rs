@@ -12,8 +12,8 @@ use std::time::Duration;
 use http::Uri;
 
 pub use endpoint::{DEFAULT_ENDPOINT, Endpoint};
-pub(crate) use names::subscription_path;
 pub use names::{ProjectId, SubscriptionId, TopicId};
+pub(crate) use names::{UNRESERVED, subscription_path};
 pub use ordering::{OrderingKey, OrderingOnFailure};
 
 use crate::envelope::Envelope;

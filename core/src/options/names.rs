@@ -6,8 +6,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::OptionError;
 
-/// What may stand unescaped in a path segment (RFC 3986, unreserved).
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+/// What has to be escaped anywhere in a URL: all but RFC 3986's unreserved characters.
+pub(crate) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
@@ -124,9 +124,9 @@ pub(crate) fn subscription_path(project: &ProjectId, subscription: &Subscription
 fn resource_path(project: &ProjectId, collection: &str, id: &str) -> String {
     // A domain-scoped project keeps its colon: it is legal in a path segment, and some servers
     // know no escaped one.
-    let project = utf8_percent_encode(&project.0, SEGMENT).to_string();
+    let project = utf8_percent_encode(&project.0, UNRESERVED).to_string();
     let project = project.replace("%3A", ":");
-    let id = utf8_percent_encode(id, SEGMENT);
+    let id = utf8_percent_encode(id, UNRESERVED);
     format!("projects/{project}/{collection}/{id}")
 }
 

@@ -1,5 +1,7 @@
 //! What is checked before a message may join a batch.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 use crate::attributes::Attributes;
@@ -14,10 +16,11 @@ use crate::message::{self, HookMessage};
 use crate::options::{OrderingKey, PublisherOptions};
 use crate::reason::{InvalidMessage, Reason, SizeLimit};
 use crate::text::Text;
+use crate::trace_context::TraceContext;
 use crate::wire::size::{Sizes, body_len, measure, protobuf_len};
 
-/// A plain message: what replies and ordinary events are.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// A plain message: what replies and ordinary events are. `Debug` shows the size of its data.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Message {
     /// The data, sent as it is.
     pub data: Bytes,
@@ -41,6 +44,17 @@ impl Message {
     }
 }
 
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("data_len", &self.data.len())
+            .field("attributes", &self.attributes)
+            .field("ordering_key", &self.ordering_key)
+            .field("tenant", &self.tenant)
+            .finish()
+    }
+}
+
 /// A message that passed every check: it fits a request and Pub/Sub has no rule against it.
 ///
 /// Made from a [`Message`] or a hook by a pure function, so a caller checks on its own task and a
@@ -59,12 +73,21 @@ pub struct Admission {
 }
 
 /// What becomes the message's data.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Data as it is.
     Plain(Bytes),
     /// A hook, encoded when its request is.
     Hook(HookMessage),
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(data) => f.debug_struct("Plain").field("len", &data.len()).finish(),
+            Self::Hook(hook) => f.debug_tuple("Hook").field(hook).finish(),
+        }
+    }
 }
 
 impl Admission {
@@ -108,9 +131,16 @@ impl Admission {
         };
         let (hook, diagnostics) =
             HookMessage::new(envelope, context, options.inline_max_bytes()).map_err(permanent)?;
+        let mut attributes = message::attributes(envelope, context);
+        if options.trace_context()
+            && context.trace_context.is_none()
+            && let Some(trace) = TraceContext::of_hook(envelope)
+        {
+            trace.write(&mut attributes);
+        }
         let admission = Self {
             content: Content::Hook(hook),
-            attributes: message::attributes(envelope, context),
+            attributes,
             ordering_key: ordering_key.into(),
             tenant: envelope.tenant().map(Text::new),
             sizes: Sizes::default(),

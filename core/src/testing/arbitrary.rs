@@ -47,6 +47,7 @@ impl<'a> Arbitrary<'a> for DeliveryContext {
             forward_headers: u.arbitrary()?,
             max_headers: u.arbitrary()?,
             forward_headers_max_bytes: u.arbitrary()?,
+            trace_context: None,
             batch: u.arbitrary()?,
             resume_key: u.arbitrary()?,
         })

@@ -170,7 +170,7 @@ mod tests {
         let document = ErrorDocument::parse(&reply.body).unwrap();
         assert_eq!(document.status, "PERMISSION_DENIED");
         assert_eq!(document.message, "a \"quoted\" text");
-        assert_eq!(document.info_reasons, ["IAM"]);
+        assert_eq!(document.infos[0].reason, "IAM");
         assert_eq!(document.legacy_reasons, ["forbidden"]);
         assert_eq!(document.retry_delay, Some(Duration::from_millis(1_250)));
         assert_eq!(reply.headers[RETRY_AFTER], "3");

@@ -5,8 +5,20 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::retry_hint::parse_retry_delay;
+use super::shown::shown;
+use crate::reason::Reason;
+use crate::token::Token;
 
-/// What an error document says. Everything in it may be missing.
+/// The reasons with which a 403 means "slow down": ErrorInfo's, then the legacy ones.
+const RATE_LIMIT_INFO: &str = "RATE_LIMIT_EXCEEDED";
+const RATE_LIMIT_LEGACY: [&str; 3] = [
+    "rateLimitExceeded",
+    "userRateLimitExceeded",
+    "quotaExceeded",
+];
+
+/// What an error document says. Everything in it may be missing. The status of a gRPC call says
+/// the same things.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ErrorDocument {
@@ -14,12 +26,22 @@ pub struct ErrorDocument {
     pub status: String,
     /// `message`, empty where it is missing.
     pub message: String,
-    /// The `reason` of each ErrorInfo among the details.
-    pub info_reasons: Vec<String>,
+    /// Each ErrorInfo among the details.
+    pub infos: Vec<ErrorInfo>,
     /// Each `reason` of the legacy `errors` list.
     pub legacy_reasons: Vec<String>,
     /// The `retryDelay` of a RetryInfo among the details.
     pub retry_delay: Option<Duration>,
+}
+
+/// Why something failed, for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ErrorInfo {
+    /// Its `reason`, for example `SERVICE_DISABLED`; empty where it is missing.
+    pub reason: String,
+    /// Names and values, for example ack ids and what became of each.
+    pub metadata: Vec<(String, String)>,
 }
 
 impl ErrorDocument {
@@ -42,15 +64,13 @@ impl ErrorDocument {
         let of_type = |name: &'static str| {
             details.clone().filter(move |detail| {
                 let kind = detail.get("@type").and_then(Value::as_str);
-                kind.is_some_and(|kind| kind.rsplit('/').next() == Some(name))
+                kind.is_some_and(|kind| type_name(kind) == name)
             })
         };
         Some(Self {
             status: status.unwrap_or_default(),
             message: text(error, "message").unwrap_or_default(),
-            info_reasons: of_type("google.rpc.ErrorInfo")
-                .filter_map(|info| text(info, "reason"))
-                .collect(),
+            infos: of_type("google.rpc.ErrorInfo").map(error_info).collect(),
             legacy_reasons: list(error, "errors")
                 .filter_map(|item| text(item, "reason"))
                 .collect(),
@@ -64,9 +84,47 @@ impl ErrorDocument {
     /// The reason to show: ErrorInfo's, or else the legacy one.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
-        let mut reasons = self.info_reasons.iter().chain(&self.legacy_reasons);
-        reasons.next().map(String::as_str)
+        let infos = self.infos.iter().map(|info| info.reason.as_str());
+        let legacy = self.legacy_reasons.iter().map(String::as_str);
+        infos
+            .filter(|reason| !reason.is_empty())
+            .chain(legacy)
+            .next()
     }
+
+    /// What happened, as failures keep it: without `token`.
+    pub(super) fn to_reason(&self, http: u16, token: Option<&Token>) -> Reason {
+        let show = |text: &str| shown(text.as_bytes(), token);
+        Reason::Pubsub {
+            http,
+            status: show(&self.status),
+            message: show(&self.message),
+            error_reason: self.reason().map(show),
+        }
+    }
+
+    /// Whether a 403 is about how much is asked for, not about rights.
+    pub(super) fn is_rate_limit(&self, http: u16) -> bool {
+        let info = |info: &ErrorInfo| info.reason == RATE_LIMIT_INFO;
+        let legacy = |reason: &String| RATE_LIMIT_LEGACY.contains(&reason.as_str());
+        http == 403 && (self.infos.iter().any(info) || self.legacy_reasons.iter().any(legacy))
+    }
+}
+
+fn error_info(info: &Map<String, Value>) -> ErrorInfo {
+    let metadata = info.get("metadata").and_then(Value::as_object);
+    let pairs = metadata.into_iter().flatten();
+    ErrorInfo {
+        reason: text(info, "reason").unwrap_or_default(),
+        metadata: pairs
+            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect(),
+    }
+}
+
+/// The name of a type, from the URL that a detail has of it.
+pub(super) fn type_name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or_default()
 }
 
 fn text(object: &Map<String, Value>, key: &str) -> Option<String> {
@@ -115,10 +173,17 @@ mod tests {
     #[test]
     fn odd_details_are_passed_over() {
         let body = br#"{"error":{"code":403,"details":[7,{},{"@type":5},
-            {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"R"}],
+            {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"R",
+             "metadata":{"b":"2","a":7,"c":"3"}},
+            {"@type":"type.googleapis.com/google.rpc.ErrorInfo","metadata":[]}],
             "errors":["x",{"reason":"legacy"}]}}"#;
         let document = ErrorDocument::parse(body).unwrap();
-        assert_eq!(document.info_reasons, ["R"]);
+        let metadata = [("b", "2"), ("c", "3")].map(|(n, v)| (n.to_owned(), v.to_owned()));
+        let info = ErrorInfo {
+            reason: "R".to_owned(),
+            metadata: metadata.to_vec(),
+        };
+        assert_eq!(document.infos, [info, ErrorInfo::default()]);
         assert_eq!(document.legacy_reasons, ["legacy"]);
         assert_eq!(document.reason(), Some("R"));
     }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::error_document::ErrorDocument;
 use super::retry_hint::parse_retry_after;
+use super::shown::shown;
 use crate::failure::MessageId;
 use crate::reason::Reason;
-use crate::text::Text;
 use crate::token::Token;
 
 /// An HTTP reply, body read (or cut at the transport's limit).
@@ -81,54 +81,30 @@ pub fn read_reply(reply: &Reply, expected: usize) -> Verdict {
 
 /// The same; where the reply repeats `token`, as a proxy's error page may, no reason does.
 pub(crate) fn read_reply_hiding(reply: &Reply, expected: usize, token: Option<&Token>) -> Verdict {
-    let show = |bytes: &[u8]| match token.and_then(|token| token.hide_in(bytes)) {
-        Some(hidden) => Text::capped(&hidden),
-        None => Text::capped(bytes),
-    };
     if reply.status == 200 {
-        return read_ids(reply, expected, show);
+        return read_ids(reply, expected, token);
     }
     let at_least = parse_retry_after(&reply.headers, reply.received_at_ms);
     match ErrorDocument::parse(&reply.body) {
-        Some(document) => read_document(reply.status, &document, at_least, show),
-        None => read_status(reply, at_least, show),
+        Some(document) => read_document(reply.status, &document, at_least, token),
+        None => read_status(reply, at_least, token),
     }
 }
-
-/// The reasons with which a 403 means "slow down": ErrorInfo's, then the legacy ones.
-const RATE_LIMIT_INFO: &str = "RATE_LIMIT_EXCEEDED";
-const RATE_LIMIT_LEGACY: [&str; 3] = [
-    "rateLimitExceeded",
-    "userRateLimitExceeded",
-    "quotaExceeded",
-];
 
 fn read_document(
     http: u16,
     document: &ErrorDocument,
     header: Option<Duration>,
-    show: impl Fn(&[u8]) -> Text,
+    token: Option<&Token>,
 ) -> Verdict {
-    let reason = Reason::Pubsub {
-        http,
-        status: show(document.status.as_bytes()),
-        message: show(document.message.as_bytes()),
-        error_reason: document.reason().map(|reason| show(reason.as_bytes())),
-    };
-    let rate_limited = http == 403
-        && (document
-            .info_reasons
-            .iter()
-            .any(|reason| reason == RATE_LIMIT_INFO)
-            || (document.legacy_reasons.iter())
-                .any(|reason| RATE_LIMIT_LEGACY.contains(&reason.as_str())));
+    let reason = document.to_reason(http, token);
     let throttled = |reason| Verdict::Throttled {
         reason,
         at_least: header.max(document.retry_delay),
         may_have_been_stored: may_have_been_stored(http),
     };
     match document.status.as_str() {
-        _ if rate_limited => throttled(reason),
+        _ if document.is_rate_limit(http) => throttled(reason),
         "INVALID_ARGUMENT" => Verdict::Refused(reason),
         "NOT_FOUND" | "PERMISSION_DENIED" => Verdict::Config(reason),
         "UNAUTHENTICATED" => Verdict::Unauthenticated(reason),
@@ -144,11 +120,11 @@ fn read_document(
     }
 }
 
-fn read_status(reply: &Reply, at_least: Option<Duration>, show: impl Fn(&[u8]) -> Text) -> Verdict {
+fn read_status(reply: &Reply, at_least: Option<Duration>, token: Option<&Token>) -> Verdict {
     let http = reply.status;
     let reason = Reason::Status {
         http,
-        body: show(&reply.body),
+        body: shown(&reply.body, token),
     };
     let may_have_been_stored = may_have_been_stored(http);
     match http {
@@ -182,7 +158,7 @@ struct PublishReply<'a> {
 #[derive(Deserialize)]
 struct Id<'a>(#[serde(borrow)] Cow<'a, str>);
 
-fn read_ids(reply: &Reply, expected: usize, show: impl Fn(&[u8]) -> Text) -> Verdict {
+fn read_ids(reply: &Reply, expected: usize, token: Option<&Token>) -> Verdict {
     // A list of fields would be read as the object too.
     let is_object = reply.body.trim_ascii_start().starts_with(b"{");
     match serde_json::from_slice::<PublishReply<'_>>(&reply.body) {
@@ -202,7 +178,7 @@ fn read_ids(reply: &Reply, expected: usize, show: impl Fn(&[u8]) -> Text) -> Ver
         }
         _ => Verdict::Transient {
             reason: Reason::UnexpectedReply {
-                body: show(&reply.body),
+                body: shown(&reply.body, token),
             },
             may_have_been_stored: true,
         },

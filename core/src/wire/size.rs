@@ -68,7 +68,7 @@ pub(crate) fn protobuf_len(topic_name: &str, messages: usize) -> usize {
 }
 
 /// A length-delimited field with a number below 16.
-fn field(len: usize) -> usize {
+pub(super) fn field(len: usize) -> usize {
     1 + varint_len(len) + len
 }
 

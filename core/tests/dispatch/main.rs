@@ -8,6 +8,7 @@
 
 mod attempts;
 mod breaker;
+mod check_ins;
 mod closing;
 mod fairness;
 mod journal_faults;
@@ -16,3 +17,4 @@ mod properties;
 mod replays;
 mod seen;
 mod sim;
+mod store;

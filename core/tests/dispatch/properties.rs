@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use pubsink_core::claim::ClaimError;
 use pubsink_core::dispatch::{DispatchOptions, DispatchWait, OnDead, SinkSpec};
 use pubsink_core::failure::{Class, Failure};
 use pubsink_core::journal::{DeadId, Filter};
@@ -11,13 +12,15 @@ use pubsink_core::reason::{Ceiling, Reason};
 use pubsink_core::retry::Rng;
 use pubsink_core::sink::Receipt;
 
-use crate::sim::{Sim, fails, ms, ok, sink};
+use crate::sim::{Sim, envelope, fails, ms, ok, sink};
+use crate::store::{Store, StoreScript};
 
 /// How a run goes.
 #[derive(Debug, Clone)]
 struct Plan {
     seed: u64,
-    sinks: Vec<(bool, bool)>,
+    /// Whether it batches, whether it keeps order, and what it sends itself.
+    sinks: Vec<(bool, bool, Option<usize>)>,
     hooks: usize,
     sources: usize,
     keys: usize,
@@ -25,9 +28,10 @@ struct Plan {
     window_bytes: usize,
     concurrency: usize,
     sink_concurrency: usize,
-    /// Percent of attempts that fail, and of journal calls.
+    /// Percent of attempts that fail, of journal calls, and of check-ins.
     bad: u8,
     bad_journal: u8,
+    bad_store: u8,
     /// Restarts, at these hours.
     restarts: Vec<u8>,
     stop: bool,
@@ -36,7 +40,10 @@ struct Plan {
 fn plan() -> impl Strategy<Value = Plan> {
     let shape = (
         any::<u64>(),
-        prop::collection::vec(any::<(bool, bool)>(), 1..4),
+        prop::collection::vec(
+            (any::<bool>(), any::<bool>(), prop::option::of(1..30usize)),
+            1..4,
+        ),
         1..120usize,
         1..5usize,
         0..4usize,
@@ -45,6 +52,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     let faults = (
         0..95u8,
         0..30u8,
+        prop_oneof![Just(0), 0..80u8],
         prop::collection::vec(0..40u8, 0..4),
         any::<bool>(),
     );
@@ -60,8 +68,9 @@ fn plan() -> impl Strategy<Value = Plan> {
         sink_concurrency: limits.3,
         bad: faults.0,
         bad_journal: faults.1,
-        restarts: faults.2,
-        stop: faults.3,
+        bad_store: faults.2,
+        restarts: faults.3,
+        stop: faults.4,
     })
 }
 
@@ -69,9 +78,10 @@ impl Plan {
     fn sinks(&self) -> Vec<SinkSpec> {
         let sinks = self.sinks.iter().enumerate();
         sinks
-            .map(|(n, (batched, ordered))| SinkSpec {
+            .map(|(n, (batched, ordered, max))| SinkSpec {
                 batched: *batched,
                 ordered: *ordered,
+                inline_max_bytes: *max,
                 ..sink(&format!("sink-{n}"))
             })
             .collect()
@@ -92,6 +102,21 @@ impl Plan {
         }
     }
 
+    fn store_script(&self, seed: u64) -> StoreScript {
+        let mut rng = Rng::with_seed(self.seed ^ seed);
+        let bad = self.bad_store;
+        Box::new(move |_, _| {
+            if rng.u8(..100) >= bad {
+                return (ms(rng.u64(..2_000)), Ok(()));
+            }
+            match rng.u8(..6) {
+                0 => (Duration::MAX, Ok(())),
+                1 => (ms(40_000), Ok(())),
+                _ => (ms(rng.u64(..2_000)), Err(store_failure(&mut rng))),
+            }
+        })
+    }
+
     fn script(&self) -> crate::sim::Script {
         let mut rng = Rng::with_seed(self.seed);
         let bad = self.bad;
@@ -108,6 +133,13 @@ impl Plan {
             };
             (takes, outcome)
         })
+    }
+}
+
+fn store_failure(rng: &mut Rng) -> ClaimError {
+    match rng.u8(..8) {
+        0 => ClaimError::TooLarge { size: 2, max: 1 },
+        _ => ClaimError::unavailable("503"),
     }
 }
 
@@ -131,19 +163,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     /// The simulation itself checks that no row is attempted twice at once, that nothing is
-    /// attempted while parked, that the caps hold and that no wait is in the past.
+    /// attempted while parked, that the caps hold, that no wait is in the past, and that no sink is
+    /// handed a hook whose body is too large for one of them before it lies in the store.
     #[test]
     fn every_hook_is_delivered_or_a_dead_letter_and_none_is_forgotten(plan in plan()) {
         let mut sim = Sim::new(plan.options(), plan.sinks(), plan.script());
+        sim.store.script = plan.store_script(2);
         let mut rng = Rng::with_seed(plan.seed ^ 1);
         let mut kept = 0;
         for n in 0..plan.hooks {
             let key = (plan.keys > 0).then(|| format!("key-{}", rng.usize(..plan.keys)));
-            sim.enqueue_keyed(
-                &n.to_string(),
-                &format!("src-{}", rng.usize(..plan.sources)),
-                key.as_deref(),
-            );
+            let source = format!("src-{}", rng.usize(..plan.sources));
+            let body = vec![b'x'; rng.usize(..40)];
+            sim.enqueue_envelope(envelope(&n.to_string(), &source, &body), key.as_deref());
             if rng.u8(..4) == 0 {
                 let at = sim.at();
                 sim.run_until(at + ms(rng.u64(..60_000)));
@@ -163,9 +195,12 @@ proptest! {
             attempts.append(&mut sim.seen.attempts);
             let mut table = sim.table;
             table.forget_claims();
+            let bodies = sim.store.bodies;
             let seed = plan.seed ^ restart as u64;
             // Its clock begins anew: that time went by is the machine's own business.
             sim = Sim::over(table, plan.options(), plan.sinks(), plan.script(), seed);
+            let script = plan.store_script(seed);
+            sim.store = Store::over(bodies, script);
         }
         let mut chance = Rng::with_seed(plan.seed ^ 99);
         sim.faults = Box::new(move |at, _| at < Duration::from_secs(900_000) && chance.u8(..100) < bad);
@@ -187,6 +222,7 @@ proptest! {
         prop_assert!(sim.table.is_empty(), "{} rows forgotten", sim.table.len());
         let gauges = sim.machine.gauges();
         prop_assert_eq!((gauges.rows, gauges.bytes, gauges.lanes, gauges.attempts), (0, 0, 0, 0));
+        prop_assert_eq!(gauges.check_ins, 0);
         let letters = sim.table.dead_letters(&Filter::default(), DeadId(0), usize::MAX);
         let delivered = settled.iter().filter(|s| s.outcome.is_ok()).count();
         // A restart may have kept from us what it had recorded; never a dead letter.
@@ -194,6 +230,12 @@ proptest! {
         prop_assert!(delivered + letters.len() <= rows);
         if hours.is_empty() {
             prop_assert_eq!(delivered + letters.len(), rows);
+            // A store that takes every body in time is asked once for each.
+            let mut asked: Vec<_> = sim.store.asked.iter().map(|(_, id)| id).collect();
+            let count = asked.len();
+            asked.sort_unstable();
+            asked.dedup();
+            prop_assert!(plan.bad_store > 0 || asked.len() == count);
         }
         // The horizon and the attempts of the policy are held.
         let policy = plan.options().retry;
@@ -216,7 +258,7 @@ proptest! {
         let run = || {
             let plan = Plan {
                 seed,
-                sinks: vec![(true, false), (false, true)],
+                sinks: vec![(true, false, None), (false, true, Some(1))],
                 hooks: 30,
                 sources: 3,
                 keys: 2,
@@ -226,15 +268,17 @@ proptest! {
                 sink_concurrency: 3,
                 bad: 60,
                 bad_journal: 0,
+                bad_store: 40,
                 restarts: Vec::new(),
                 stop: false,
             };
             let mut sim = Sim::new(plan.options(), plan.sinks(), plan.script());
+            sim.store.script = plan.store_script(2);
             for n in 0..plan.hooks {
                 sim.enqueue_keyed(&n.to_string(), &format!("src-{}", n % 3), Some("k"));
             }
             sim.run();
-            (sim.seen.attempts, sim.seen.breakers, sim.seen.settled)
+            (sim.seen.attempts, sim.seen.breakers, sim.seen.settled, sim.store.asked)
         };
         prop_assert_eq!(run(), run());
     }

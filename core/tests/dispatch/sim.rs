@@ -1,13 +1,15 @@
 //! A dispatcher on simulated time: a journal that can fail, sinks that do as they are told.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod checks;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pubsink_core::dispatch::{
-    AttemptId, BreakerState, DispatchInput, DispatchOptions, DispatchOutput, DispatchWait,
-    Dispatcher, Event, Hook, SinkSpec,
+    AttemptId, DispatchInput, DispatchOptions, DispatchOutput, DispatchWait, Dispatcher, Event,
+    Hook, SinkSpec,
 };
 use pubsink_core::envelope::Envelope;
 use pubsink_core::failure::{Class, Failure};
@@ -19,6 +21,7 @@ use pubsink_core::reason::{Reason, TransportKind};
 use pubsink_core::sink::Receipt;
 
 use crate::seen::Seen;
+use crate::store::Store;
 
 /// The wall time at which a simulation begins.
 pub(crate) const BEGIN: i64 = 1_750_000_000_000;
@@ -34,6 +37,7 @@ pub(crate) type Faults = Box<dyn FnMut(Duration, &str) -> bool>;
 pub(crate) struct Sim {
     pub(crate) machine: Dispatcher<u64>,
     pub(crate) table: Table,
+    pub(crate) store: Store,
     pub(crate) options: DispatchOptions,
     pub(crate) script: Script,
     pub(crate) faults: Faults,
@@ -59,6 +63,7 @@ pub(crate) fn sink(name: &str) -> SinkSpec {
         name: name.into(),
         batched: false,
         ordered: false,
+        inline_max_bytes: None,
     }
 }
 
@@ -121,6 +126,7 @@ impl Sim {
             running: BTreeMap::new(),
             next_tag: 0,
             seen: Seen::default(),
+            store: Store::default(),
             table,
         };
         for (lane, due) in sim.table.lanes() {
@@ -146,12 +152,16 @@ impl Sim {
     }
 
     pub(crate) fn enqueue_keyed(&mut self, id: &str, source: &str, key: Option<&str>) -> u64 {
+        self.enqueue_envelope(envelope(id, source, b"{}"), key)
+    }
+
+    pub(crate) fn enqueue_envelope(&mut self, envelope: Arc<Envelope>, key: Option<&str>) -> u64 {
         let to = self.sinks.values().map(|sink| Destination {
             sink: sink.name.clone(),
             key: key.map(Into::into),
         });
         let hook = Hook {
-            envelope: envelope(id, source, b"{}"),
+            envelope,
             to: to.collect(),
             claim: None,
             once: None,
@@ -307,6 +317,7 @@ impl Sim {
                 let sink = row.lane.sink.to_string();
                 let id = row.envelope.id.clone();
                 self.check_attempt(row.id, &sink);
+                self.check_claim(&row, context.claim.as_ref());
                 assert_eq!(context.attempt, row.attempts + 1);
                 let number = context.attempt;
                 self.running
@@ -314,6 +325,9 @@ impl Sim {
                 self.seen
                     .attempts
                     .push((at, sink.clone(), id.clone(), number));
+                self.seen
+                    .claims
+                    .push((sink.clone(), id.clone(), context.claim));
                 let (takes, outcome) = (self.script)(at, &sink, &id, number);
                 self.answer(takes, move |sim| {
                     // An aborted attempt ends without an answer.
@@ -324,6 +338,19 @@ impl Sim {
                     Some(DispatchInput::Attempted { attempt, outcome })
                 });
             }
+            DispatchOutput::CheckIn {
+                check_in,
+                claim,
+                row,
+            } => {
+                let hook = (row.envelope.id.as_str(), &row.envelope.body);
+                let (takes, said) = self.store.begin(self.at(), check_in, &claim, hook);
+                self.answer(takes, move |sim| {
+                    let result = sim.store.end(check_in, said)?;
+                    Some(DispatchInput::CheckedIn { check_in, result })
+                });
+            }
+            DispatchOutput::AbortCheckIn(check_in) => self.store.abort(check_in),
             DispatchOutput::Event(event) => self.event(event),
             other => panic!("{other:?}"),
         }
@@ -342,39 +369,5 @@ impl Sim {
             Event::UnknownSink(name) => self.seen.unknown_sinks.push(name.to_string()),
             other => panic!("{other:?}"),
         }
-    }
-
-    fn check_attempt(&self, row: RowId, sink: &str) {
-        let rows: BTreeSet<_> = self.running.values().map(|(row, ..)| *row).collect();
-        assert!(
-            !rows.contains(&row),
-            "row {row:?} is attempted twice at once"
-        );
-        let breakers = self.machine.breakers();
-        let open = breakers
-            .iter()
-            .any(|(name, state)| name.as_str() == sink && *state == BreakerState::Open);
-        assert!(!open, "an attempt on {sink} while it is parked");
-    }
-
-    fn check_ceilings(&mut self) {
-        let gauges = self.machine.gauges();
-        self.seen.most_rows = self.seen.most_rows.max(gauges.rows);
-        self.seen.most_bytes = self.seen.most_bytes.max(gauges.bytes);
-        assert!(gauges.rows <= self.options.window_rows);
-        let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
-        for (_, sink, _) in self.running.values() {
-            *counted.entry(sink).or_default() += 1;
-        }
-        let mut all = 0;
-        for (name, count) in counted {
-            let most = self.seen.most_counted.entry(name.to_owned()).or_default();
-            *most = count.max(*most);
-            if !self.sinks[name].batched {
-                assert!(count <= self.options.sink_concurrency, "{name}: {count}");
-                all += count;
-            }
-        }
-        assert!(all <= self.options.concurrency);
     }
 }

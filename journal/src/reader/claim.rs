@@ -13,7 +13,7 @@ use crate::calls::Looked;
 use crate::claims::Claims;
 use crate::error::Fault;
 use crate::record::{RowRecord, decode, decode_hook, lane_key};
-use crate::tables::{HOOKS, LANES, Place, ROWS, STOPPED};
+use crate::tables::{CHECKED_IN, HOOKS, LANES, Place, ROWS, STOPPED};
 
 type Bytes = &'static [u8];
 
@@ -21,6 +21,7 @@ type Bytes = &'static [u8];
 struct Snapshot {
     rows: ReadOnlyTable<&'static [u8; 24], Bytes>,
     hooks: ReadOnlyTable<u64, Bytes>,
+    checked_in: ReadOnlyTable<u64, &'static str>,
     lanes: ReadOnlyTable<Bytes, u64>,
     stopped: ReadOnlyTable<Bytes, Bytes>,
 }
@@ -122,6 +123,7 @@ impl Snapshot {
         Ok(Self {
             rows: tx.open_table(ROWS)?,
             hooks: tx.open_table(HOOKS)?,
+            checked_in: tx.open_table(CHECKED_IN)?,
             lanes: tx.open_table(LANES)?,
             stopped: tx.open_table(STOPPED)?,
         })
@@ -192,7 +194,9 @@ impl Snapshot {
             .hooks
             .get(row.hook)?
             .ok_or_else(|| Fault::damaged(format_args!("row {} has lost its hook", place.row)))?;
-        let (envelope, hook_claim) = decode_hook(hook.value())?;
-        Ok(row.row(place.row, claim.lane.clone(), envelope, hook_claim))
+        let checked_in = self.checked_in.get(row.hook)?;
+        let checked_in = checked_in.as_ref().map(|claim| claim.value());
+        let hook = decode_hook(hook.value(), checked_in)?;
+        Ok(row.row(place.row, claim.lane.clone(), hook))
     }
 }

@@ -9,7 +9,7 @@ use super::Reader;
 use crate::calls::Letters;
 use crate::error::Fault;
 use crate::record::{DeadRecord, ReplayRecord, StoppedRecord, decode, decode_hook, decode_lane};
-use crate::tables::{DEAD, HOOKS, REPLAYS, STOPPED};
+use crate::tables::{CHECKED_IN, DEAD, HOOKS, REPLAYS, STOPPED};
 
 /// How many dead letters are looked at in one go: claims wait for as long, and the file keeps what
 /// was deleted meanwhile.
@@ -26,6 +26,7 @@ impl Reader {
         self.shared.store.with(|database| {
             let tx = database.begin_read()?;
             let hooks = tx.open_table(HOOKS)?;
+            let checked_in = tx.open_table(CHECKED_IN)?;
             let mut letters = Letters {
                 found: Vec::new(),
                 next: None,
@@ -40,8 +41,9 @@ impl Reader {
                 let letter: DeadRecord = decode("a dead letter", letter.value())?;
                 let hook = hooks.get(letter.hook)?;
                 let hook = hook.ok_or_else(|| Fault::damaged("a dead letter has lost its hook"))?;
-                let (envelope, claim) = decode_hook(hook.value())?;
-                let letter = letter.letter(id.value(), envelope, claim)?;
+                let claim = checked_in.get(letter.hook)?;
+                let claim = claim.as_ref().map(|claim| claim.value());
+                let letter = letter.letter(id.value(), decode_hook(hook.value(), claim)?)?;
                 letters.next = Some(letter.id);
                 if filter.matches(&letter) {
                     letters.found.push(letter);

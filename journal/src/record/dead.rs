@@ -1,11 +1,10 @@
 //! A dead letter, and a lane that stopped with one.
 
 use prost::Message;
-use pubsink_core::claim::ClaimRef;
-use pubsink_core::envelope::Envelope;
 use pubsink_core::failure::ErrorClass;
 use pubsink_core::journal::{Cause, DeadId, DeadLetter, Lane, StoppedLane};
 
+use super::StoredHook;
 use crate::error::Fault;
 
 /// A dead letter as it is stored.
@@ -76,17 +75,13 @@ impl DeadRecord {
     }
 
     /// The dead letter it is.
-    pub(crate) fn letter(
-        self,
-        id: u64,
-        envelope: Envelope,
-        claim: Option<ClaimRef>,
-    ) -> Result<DeadLetter, Fault> {
+    pub(crate) fn letter(self, id: u64, hook: StoredHook) -> Result<DeadLetter, Fault> {
         Ok(DeadLetter {
             id: DeadId(id),
             lane: self.lane(),
-            envelope: envelope.into(),
-            claim,
+            envelope: hook.envelope.into(),
+            claim: hook.claim,
+            check_in: hook.check_in,
             cause: self.cause.unwrap_or_default().cause()?,
             attempts: self.attempts,
             enqueued_at: self.enqueued_at,

@@ -1,4 +1,4 @@
-//! A hook: its envelope and claim ref.
+//! A hook: its envelope, and where its body lies when it is too large to travel.
 
 use bytes::Bytes;
 use prost::Message;
@@ -31,6 +31,9 @@ struct HookRecord {
     dedupe_key: Option<String>,
     #[prost(string, optional, tag = "10")]
     claim: Option<String>,
+    /// Whether its body is checked in before a sink is handed it.
+    #[prost(bool, tag = "11")]
+    check_in: bool,
     #[prost(bytes = "bytes", tag = "15")]
     body: Bytes,
 }
@@ -59,7 +62,7 @@ pub(crate) struct EncodedHook {
 }
 
 impl EncodedHook {
-    pub(crate) fn new(envelope: &Envelope, claim: Option<&ClaimRef>) -> Self {
+    pub(crate) fn new(envelope: &Envelope, claim: Option<&ClaimRef>, check_in: bool) -> Self {
         let headers = envelope.headers.iter().map(|(name, value)| HeaderRecord {
             name: name.clone(),
             value: value.clone(),
@@ -75,6 +78,7 @@ impl EncodedHook {
             content_type: envelope.content_type.clone(),
             dedupe_key: envelope.dedupe_key.clone(),
             claim: claim.map(|claim| claim.as_str().to_owned()),
+            check_in,
             body: Bytes::new(),
         };
         Self {
@@ -97,10 +101,19 @@ impl EncodedHook {
     }
 }
 
-/// Reads a hook.
-pub(crate) fn decode_hook(bytes: &[u8]) -> Result<(Envelope, Option<ClaimRef>), Fault> {
+/// A hook that was read.
+#[derive(Debug, PartialEq)]
+pub(crate) struct StoredHook {
+    pub(crate) envelope: Envelope,
+    pub(crate) claim: Option<ClaimRef>,
+    pub(crate) check_in: bool,
+}
+
+/// Reads a hook. `checked_in` is the ref that its body was checked in under after it was stored.
+pub(crate) fn decode_hook(bytes: &[u8], checked_in: Option<&str>) -> Result<StoredHook, Fault> {
     let hook: HookRecord = decode("a hook", bytes)?;
-    let claim = hook.claim.map(|claim| ClaimRef::parse(&claim)).transpose();
+    let claim = hook.claim.as_deref().or(checked_in);
+    let claim = claim.map(ClaimRef::parse).transpose();
     let claim = claim.map_err(|error| Fault::damaged(format_args!("a claim ref: {error}")))?;
     let headers = hook.headers.into_iter();
     let envelope = Envelope {
@@ -115,7 +128,11 @@ pub(crate) fn decode_hook(bytes: &[u8]) -> Result<(Envelope, Option<ClaimRef>), 
         body: hook.body,
         dedupe_key: hook.dedupe_key,
     };
-    Ok((envelope, claim))
+    Ok(StoredHook {
+        envelope,
+        claim,
+        check_in: hook.check_in,
+    })
 }
 
 #[cfg(test)]
@@ -141,12 +158,49 @@ mod tests {
                 dedupe_key: Some("k".into()),
             };
             let claim = ClaimRef::derive(Some("t"), 1, "id").unwrap();
-            for claim in [None, Some(claim)] {
-                let encoded = EncodedHook::new(&envelope, claim.as_ref());
-                let mut place = vec![0; encoded.len()];
-                encoded.write(&mut place).unwrap();
-                assert_eq!(decode_hook(&place).unwrap(), (envelope.clone(), claim));
+            for (claim, check_in) in [(None, false), (None, true), (Some(claim), false)] {
+                let place = written(&envelope, claim.as_ref(), check_in);
+                let hook = StoredHook {
+                    envelope: envelope.clone(),
+                    claim,
+                    check_in,
+                };
+                assert_eq!(decode_hook(&place, None).unwrap(), hook);
             }
         }
+    }
+
+    fn written(envelope: &Envelope, claim: Option<&ClaimRef>, check_in: bool) -> Vec<u8> {
+        let encoded = EncodedHook::new(envelope, claim, check_in);
+        let mut place = vec![0; encoded.len()];
+        encoded.write(&mut place).unwrap();
+        place
+    }
+
+    #[test]
+    fn the_ref_that_came_with_a_hook_stands_before_the_one_it_was_checked_in_under() {
+        let envelope = Envelope::new("id", "src", 1, "body");
+        let [came, later] = ["a", "b"].map(|id| ClaimRef::derive(None, 1, id).unwrap());
+        let checked_in = Some(later.as_str());
+        let claim = |came| {
+            let place = written(&envelope, came, true);
+            decode_hook(&place, checked_in).unwrap().claim
+        };
+        assert_eq!(claim(None), Some(later.clone()));
+        assert_eq!(claim(Some(&came)), Some(came.clone()));
+        let place = written(&envelope, None, true);
+        assert!(decode_hook(&place, Some("nonsense")).is_err());
+    }
+
+    #[test]
+    fn a_hook_that_was_written_before_check_ins_is_read() {
+        // Its id, source, time, and body.
+        let bytes = b"\x0A\x02id\x12\x03src\x20\x01\x7A\x04body";
+        let hook = decode_hook(bytes, None).unwrap();
+        assert_eq!((hook.claim, hook.check_in), (None, false));
+        assert_eq!(
+            (&*hook.envelope.id, &*hook.envelope.body),
+            ("id", &b"body"[..])
+        );
     }
 }

@@ -10,7 +10,7 @@ mod row;
 mod state;
 
 pub(crate) use dead::{DeadRecord, StoppedRecord};
-pub(crate) use hook::{EncodedHook, decode_hook};
+pub(crate) use hook::{EncodedHook, StoredHook, decode_hook};
 pub(crate) use lane::{decode_lane, lane_key};
 pub(crate) use row::RowRecord;
 pub(crate) use state::{OnceRecord, ReplayRecord};

@@ -1,9 +1,9 @@
 //! A row.
 
 use prost::Message;
-use pubsink_core::claim::ClaimRef;
-use pubsink_core::envelope::Envelope;
 use pubsink_core::journal::{Lane, Row, RowId};
+
+use super::StoredHook;
 
 /// A row as it is stored, beside what its place says: its lane and its number.
 #[derive(Clone, PartialEq, Message)]
@@ -49,18 +49,13 @@ impl RowRecord {
     }
 
     /// The row it is.
-    pub(crate) fn row(
-        self,
-        id: u64,
-        lane: Lane,
-        envelope: Envelope,
-        claim: Option<ClaimRef>,
-    ) -> Row {
+    pub(crate) fn row(self, id: u64, lane: Lane, hook: StoredHook) -> Row {
         Row {
             id: RowId(id),
             lane,
-            envelope: envelope.into(),
-            claim,
+            envelope: hook.envelope.into(),
+            claim: hook.claim,
+            check_in: hook.check_in,
             enqueued_at: self.enqueued_at,
             due: self.due,
             attempts: self.attempts,

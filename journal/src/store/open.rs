@@ -13,7 +13,8 @@ use redb::{Database, DatabaseError, ReadableDatabase as _, StorageError, TableEr
 use crate::backend::Watched;
 use crate::error::OpenError;
 use crate::tables::{
-    DEAD, FORMAT, HOOKS, LANE_NAMES, LANES, META, ONCE, REPLAYS, ROWS, SHARED, STOPPED, meta,
+    CHECKED_IN, DEAD, FORMAT, HOOKS, LANE_NAMES, LANES, META, ONCE, REPLAYS, ROWS, SHARED, STOPPED,
+    meta,
 };
 
 const FILE: &str = "journal.redb";
@@ -21,7 +22,8 @@ const FILE: &str = "journal.redb";
 const NEW_FILE: &str = "journal.redb.new";
 const LOCK: &str = "lock";
 
-/// Opens every table but `meta`: made by one that writes, looked for by one that reads.
+/// Opens every table but `meta` and those that came later: made by one that writes, looked for by
+/// one that reads.
 macro_rules! open_tables {
     ($tx:expr) => {
         $tx.open_table(HOOKS)?;
@@ -76,6 +78,7 @@ pub(super) fn database(
             .create_with_backend(watched)
             .map_err(|error| not_opened(dir, error))?;
         check(dir, &database)?;
+        complete(dir, &database)?;
         Ok(database)
     }));
     opened.unwrap_or_else(|panic| Err(damaged(dir, words(&*panic))))
@@ -99,6 +102,7 @@ fn create(dir: &Path) -> Result<(), OpenError> {
         let tx = database.begin_write()?;
         tx.open_table(META)?.insert(meta::FORMAT, FORMAT)?;
         open_tables!(tx);
+        tx.open_table(CHECKED_IN)?;
         tx.commit()?;
         Ok(())
     };
@@ -147,6 +151,24 @@ fn check(dir: &Path, database: &Database) -> Result<(), OpenError> {
         Ok(())
     };
     whole().map_err(|error| damaged(dir, error))
+}
+
+/// Makes the table that older files do not have.
+fn complete(dir: &Path, database: &Database) -> Result<(), OpenError> {
+    let made = || -> Result<(), redb::Error> {
+        match database.begin_read()?.open_table(CHECKED_IN) {
+            Err(TableError::TableDoesNotExist(_)) => {}
+            there => return Ok(there.map(drop)?),
+        }
+        let tx = database.begin_write()?;
+        tx.open_table(CHECKED_IN)?;
+        tx.commit()?;
+        Ok(())
+    };
+    made().map_err(|error| match error {
+        redb::Error::Io(error) => failed(dir, "completing its file", &error),
+        error => damaged(dir, error),
+    })
 }
 
 fn not_opened(dir: &Path, error: DatabaseError) -> OpenError {

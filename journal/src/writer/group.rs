@@ -17,7 +17,8 @@ use crate::error::Fault;
 use crate::options::DiskOptions;
 use crate::record::{RowRecord, decode, lane_key};
 use crate::tables::{
-    DEAD, HOOKS, LANE_NAMES, LANES, META, ONCE, Place, REPLAYS, ROWS, SHARED, STOPPED, meta,
+    CHECKED_IN, DEAD, HOOKS, LANE_NAMES, LANES, META, ONCE, Place, REPLAYS, ROWS, SHARED, STOPPED,
+    meta,
 };
 
 type Bytes = &'static [u8];
@@ -26,6 +27,7 @@ type Bytes = &'static [u8];
 pub(super) struct Group<'a> {
     pub(super) hooks: Table<'a, u64, Bytes>,
     pub(super) shared: Table<'a, u64, u32>,
+    pub(super) checked_in: Table<'a, u64, &'static str>,
     pub(super) rows: Table<'a, &'static [u8; 24], Bytes>,
     pub(super) lanes: Table<'a, Bytes, u64>,
     pub(super) lane_names: Table<'a, u64, Bytes>,
@@ -128,6 +130,7 @@ impl<'a> Group<'a> {
         Ok(Self {
             hooks: tx.open_table(HOOKS)?,
             shared: tx.open_table(SHARED)?,
+            checked_in: tx.open_table(CHECKED_IN)?,
             rows: tx.open_table(ROWS)?,
             lanes: tx.open_table(LANES)?,
             lane_names: tx.open_table(LANE_NAMES)?,

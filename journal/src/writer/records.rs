@@ -1,6 +1,7 @@
 //! What became of claimed rows.
 
 use prost::Message as _;
+use pubsink_core::claim::ClaimRef;
 use pubsink_core::journal::{Cause, JournalError, Record, RowId};
 use pubsink_core::text::Text;
 use redb::ReadableTable as _;
@@ -39,9 +40,11 @@ impl Group<'_> {
                 attempts,
                 first_attempt_at,
                 maybe_stored,
+                claim,
                 ..
             } => {
                 let mut row = self.take(place)?;
+                self.learn(row.hook, claim.as_ref())?;
                 row.due = *due;
                 row.attempts = *attempts;
                 row.first_attempt_at = Some(*first_attempt_at);
@@ -51,8 +54,13 @@ impl Group<'_> {
                 self.rows.insert(&place.key(), &*row.encode_to_vec())?;
                 self.aftermath.back.push(place);
             }
-            Record::Delivered { message_id, .. } => {
+            Record::Delivered {
+                message_id, claim, ..
+            } => {
                 let row = self.take(place)?;
+                if row.shared {
+                    self.learn(row.hook, claim.as_ref())?;
+                }
                 self.gone(place);
                 self.counters.held = self.counters.held.saturating_sub(1);
                 self.counters.bytes = self.counters.bytes.saturating_sub(row.bytes);
@@ -70,9 +78,11 @@ impl Group<'_> {
                 first_attempt_at,
                 died_at,
                 stop,
+                claim,
                 ..
             } => {
                 let mut row = self.take(place)?;
+                self.learn(row.hook, claim.as_ref())?;
                 self.gone(place);
                 self.know(row.once.as_deref(), |known| {
                     known.pending = known.pending.saturating_sub(1);
@@ -106,6 +116,16 @@ impl Group<'_> {
         Ok(())
     }
 
+    /// The body of this hook was checked in. A ref it has already stays.
+    fn learn(&mut self, hook: u64, claim: Option<&ClaimRef>) -> Result<(), Fault> {
+        if let Some(claim) = claim
+            && self.checked_in.get(hook)?.is_none()
+        {
+            self.checked_in.insert(hook, claim.as_str())?;
+        }
+        Ok(())
+    }
+
     /// A row or dead letter of this hook is gone: with the last one, the hook is.
     pub(super) fn let_go(&mut self, hook: u64, shared: bool) -> Result<(), Fault> {
         if shared {
@@ -117,6 +137,7 @@ impl Group<'_> {
             self.shared.remove(hook)?;
         }
         self.hooks.remove(hook)?;
+        self.checked_in.remove(hook)?;
         Ok(())
     }
 

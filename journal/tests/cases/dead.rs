@@ -24,6 +24,7 @@ async fn die<J: Journal>(journal: &J, count: i64) {
             first_attempt_at: None,
             died_at: NOW + n,
             stop: false,
+            claim: None,
         };
         journal.record(vec![record]).await.unwrap();
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "they fail the test")]
 
+mod check_ins;
 #[path = "../common/mod.rs"]
 mod common;
 mod dead;
@@ -122,4 +123,7 @@ cases! {
     replays: letters_are_sent_again a_job_means_the_letters_that_were_there
         a_filter_passes_over_others a_job_can_be_paused_and_pauses_itself
         jobs_are_known_by_their_ids what_a_replay_became_is_counted_over_restarts;
+    check_ins: a_row_waits_for_its_check_in_after_a_restart
+        what_one_row_learns_every_row_of_its_hook_knows a_row_that_is_tried_again_knows_it
+        the_ref_a_hook_came_with_stays dead_letters_and_replays_know_it;
 }

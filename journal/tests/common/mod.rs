@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
+use pubsink_core::claim::ClaimRef;
 use pubsink_core::envelope::Envelope;
 use pubsink_core::failure::ErrorClass;
 use pubsink_core::journal::{
@@ -76,6 +77,7 @@ pub(crate) fn hook(id: &str, source: &str, to: &[&str]) -> Enqueue {
         envelope: envelope(id, source, b"body"),
         to: to.collect(),
         claim: None,
+        check_in: false,
         once: None,
     }
 }
@@ -129,6 +131,7 @@ pub(crate) fn delivered(row: RowId) -> Record {
     Record::Delivered {
         row,
         message_id: Some("message".into()),
+        claim: None,
     }
 }
 
@@ -139,6 +142,7 @@ pub(crate) fn retry(row: RowId, due: i64) -> Record {
         attempts: 1,
         first_attempt_at: NOW,
         maybe_stored: true,
+        claim: None,
     }
 }
 
@@ -150,7 +154,19 @@ pub(crate) fn dead(row: RowId, stop: bool) -> Record {
         first_attempt_at: Some(NOW),
         died_at: NOW + 10,
         stop,
+        claim: None,
     }
+}
+
+/// The same record of a row whose body was checked in meanwhile.
+pub(crate) fn claimed(mut record: Record, checked_in: &ClaimRef) -> Record {
+    match &mut record {
+        Record::Delivered { claim, .. }
+        | Record::Retry { claim, .. }
+        | Record::Dead { claim, .. } => *claim = Some(checked_in.clone()),
+        Record::Release { .. } => {}
+    }
+    record
 }
 
 pub(crate) fn cause() -> Cause {

@@ -15,6 +15,7 @@ use super::shared::Shared;
 use super::sinks::Sinks;
 use super::tasks::Tasks;
 use super::tell::Observer;
+use crate::claims::{AnyClaimStore, ClaimStore};
 use crate::driver::Driver;
 use crate::journal::Journal;
 use crate::metrics::DispatchMetrics;
@@ -25,6 +26,7 @@ use crate::sink::{AnySink, Sink};
 pub struct DispatchBuilder {
     journal: Arc<dyn AnyJournal>,
     sinks: Vec<(Text, Arc<dyn AnySink>)>,
+    claims: Option<Arc<dyn AnyClaimStore>>,
     options: DispatchOptions,
     observer: Option<Observer>,
 }
@@ -36,6 +38,7 @@ impl DispatchBuilder {
         Self {
             journal: Arc::new(journal),
             sinks: Vec::new(),
+            claims: None,
             options: DispatchOptions::default(),
             observer: None,
         }
@@ -46,6 +49,17 @@ impl DispatchBuilder {
     #[must_use]
     pub fn sink(mut self, name: impl Into<Text>, sink: impl Sink) -> Self {
         self.sinks.push((name.into(), Arc::new(sink)));
+        self
+    }
+
+    /// Where bodies are checked in that are larger than what one of their sinks
+    /// [sends itself](Sink::inline_max_bytes): once, before any sink is handed the hook, and every
+    /// sink and every retry gets the same [ref](pubsink_core::delivery::DeliveryContext::claim).
+    /// Nothing is ever deleted there. Default: nowhere; such a hook needs to come with its claim,
+    /// or the sink gives it up.
+    #[must_use]
+    pub fn claims(mut self, store: impl ClaimStore) -> Self {
+        self.claims = Some(Arc::new(store));
         self
     }
 
@@ -86,11 +100,13 @@ impl DispatchBuilder {
         }
         let unix_ms = i64::try_from(runtime.unix_ms()).unwrap_or(i64::MAX);
         let now = runtime.now();
-        let machine = Dispatcher::new(self.options, sinks.specs(), now, unix_ms, seed)?;
+        let specs = sinks.specs(self.claims.is_some());
+        let machine = Dispatcher::new(self.options, specs, now, unix_ms, seed)?;
         let tasks = Arc::new(Tasks {
             place: Arc::new(runtime.clone()),
             shared: Arc::new(Shared::new(machine, DispatchMetrics::new(sinks.names()))),
             journal: self.journal,
+            claims: self.claims,
             sinks,
             observer: self.observer,
         });
@@ -104,6 +120,7 @@ impl fmt::Debug for DispatchBuilder {
         let names: Vec<_> = self.sinks.iter().map(|(name, _)| name).collect();
         f.debug_struct("DispatchBuilder")
             .field("sinks", &names)
+            .field("claims", &self.claims.is_some())
             .field("options", &self.options)
             .finish_non_exhaustive()
     }

@@ -9,11 +9,11 @@ use std::task::Poll;
 use std::time::Instant;
 
 use futures_util::future::AbortHandle;
-use pubsink_core::dispatch::{AttemptId, DispatchOutput};
+use pubsink_core::dispatch::DispatchOutput;
 
 use super::loading::{Loading, load};
 use super::shared::Shared;
-use super::tasks::Tasks;
+use super::tasks::{TaskId, Tasks};
 use crate::driver::Driver;
 use crate::seam::{Runtime, Timer};
 use crate::slots::SlotId;
@@ -34,8 +34,8 @@ async fn drive<T: Timer>(tasks: &Tasks, timer: T, loading: Loading) {
     let mut running = Running::default();
     loop {
         let turn = tasks.shared.turn(tasks.now());
-        for attempt in turn.attempted {
-            running.0.remove(&attempt);
+        for task in turn.ended {
+            running.0.remove(&task);
         }
         for output in turn.outputs {
             perform(tasks, &mut running, output, turn.unix_ms);
@@ -62,13 +62,18 @@ fn perform(tasks: &Tasks, running: &mut Running, output: DispatchOutput<SlotId>,
             context,
         } => {
             let task = tasks.attempt(attempt, row, context);
-            running.0.insert(attempt, task);
+            running.0.insert(TaskId::Attempt(attempt), task);
         }
-        DispatchOutput::Abort(attempt) => {
-            if let Some(task) = running.0.remove(&attempt) {
-                abort(&task);
-            }
+        DispatchOutput::Abort(attempt) => running.abort(TaskId::Attempt(attempt)),
+        DispatchOutput::CheckIn {
+            check_in,
+            claim,
+            row,
+        } => {
+            let task = tasks.check_in(check_in, claim, row);
+            running.0.insert(TaskId::CheckIn(check_in), task);
         }
+        DispatchOutput::AbortCheckIn(check_in) => running.abort(TaskId::CheckIn(check_in)),
         DispatchOutput::Event(event) => tasks.tell(&event),
         other => tracing::error!(?other, "an output the driver does not know"),
     }
@@ -99,9 +104,18 @@ async fn wait<T: Timer>(
     .await;
 }
 
-/// Attempts under way. They end with the driver: nobody would record what becomes of them.
+/// Attempts and check-ins under way. They end with the driver: nobody would record what becomes of
+/// them.
 #[derive(Default)]
-struct Running(BTreeMap<AttemptId, AbortHandle>);
+struct Running(BTreeMap<TaskId, AbortHandle>);
+
+impl Running {
+    fn abort(&mut self, task: TaskId) {
+        if let Some(task) = self.0.remove(&task) {
+            abort(&task);
+        }
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -199,8 +199,9 @@ impl Dispatch {
         self.tasks().shared.gauges().1
     }
 
-    /// The largest body that every sink sends itself. One that is larger should come with a
-    /// [claim](Incoming::claim): a sink that needs one and has none gives the hook up.
+    /// The largest body that every sink sends itself. One that is larger is checked in at the
+    /// [claim store](super::DispatchBuilder::claims); without a store it should come with its
+    /// [claim](Incoming::claim), or the sink that needs one gives the hook up.
     #[must_use]
     pub fn inline_max_bytes(&self) -> Option<usize> {
         self.tasks().sinks.inline_max_bytes()

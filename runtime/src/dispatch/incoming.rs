@@ -45,7 +45,8 @@ impl Incoming {
     }
 
     /// With the claim under which its body lies, for the sinks that do not send a body of its size
-    /// themselves.
+    /// themselves. Default: the dispatcher checks such a body in, where it has a
+    /// [store](super::DispatchBuilder::claims).
     #[must_use]
     pub fn claim(mut self, claim: ClaimRef) -> Self {
         self.claim = Some(claim);

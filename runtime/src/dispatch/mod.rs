@@ -9,7 +9,8 @@
 //!    time. Only then does the [`Acceptance`] resolve: from here on the hook is delivered or
 //!    becomes a dead letter, over any number of restarts of a journal that is durable.
 //! 3. The driver claims rows that are due, one for each sink, and runs an attempt of each in a
-//!    task of its own. What a [sink](crate::sink) does to it, panics, hangs, drops it, is the
+//!    task of its own. A body that is larger than what one of its sinks sends itself is first
+//!    checked in at the [claim store](DispatchBuilder::claims), once for all of them. What a [sink](crate::sink) does to it, panics, hangs, drops it, is the
 //!    outcome of that attempt and of nothing else.
 //! 4. What became of the attempt is recorded: delivered, tried again, given up. Once it is kept,
 //!    the observer is [told](DispatchBuilder::on_event).
@@ -22,13 +23,13 @@
 
 mod acceptance;
 mod builder;
+mod check_in;
 mod driver;
 mod handle;
 mod incoming;
 mod journal;
 mod loading;
 mod place;
-mod promise;
 mod shared;
 mod sinks;
 mod span;
@@ -39,3 +40,4 @@ pub use acceptance::{Acceptance, JournalCall, Shutdown};
 pub use builder::{DispatchBuilder, StartError};
 pub use handle::Dispatch;
 pub use incoming::Incoming;
+pub use span::{attempt_span, mark_attempt};

@@ -5,15 +5,14 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use pubsink_core::dispatch::{
-    AttemptId, BreakerState, DispatchGauges, DispatchInput, DispatchOutput, DispatchWait,
-    Dispatcher, EnqueueError, Hook,
+    BreakerState, DispatchGauges, DispatchInput, DispatchOutput, DispatchWait, Dispatcher,
+    EnqueueError, Hook,
 };
-use pubsink_core::failure::Failure;
 use pubsink_core::publish::Step;
-use pubsink_core::sink::Receipt;
 use pubsink_core::text::Text;
 
 use super::acceptance::Done;
+use super::tasks::TaskId;
 use crate::after::{After, with};
 use crate::metrics::{DispatchMetrics, DispatchTally};
 use crate::slots::{SlotId, Slots};
@@ -31,16 +30,16 @@ struct State {
     /// The driver has something to look at.
     notified: bool,
     driver: Option<Waker>,
-    /// Attempts that ended since the driver last looked.
-    attempted: Vec<AttemptId>,
+    /// Attempts and check-ins that ended since the driver last looked.
+    tasks_ended: Vec<TaskId>,
     /// The driver ended: nothing more is done.
     ended: bool,
 }
 
 /// What one look at the machine gave.
 pub(super) struct Turn {
-    /// Attempts that ended before these outputs.
-    pub(super) attempted: Vec<AttemptId>,
+    /// Attempts and check-ins that ended before these outputs.
+    pub(super) ended: Vec<TaskId>,
     /// Without those that tell somebody who waits: he was told.
     pub(super) outputs: Vec<DispatchOutput<SlotId>>,
     /// The time of the turn, unix milliseconds.
@@ -58,7 +57,7 @@ impl Shared {
                 slots: Slots::default(),
                 notified: false,
                 driver: None,
-                attempted: Vec::new(),
+                tasks_ended: Vec::new(),
                 ended: false,
             }),
         }
@@ -111,29 +110,23 @@ impl Shared {
 
     /// Something happened that the machine has to know, if it is still there.
     pub(super) fn input(&self, now: Instant, input: DispatchInput<SlotId>) {
+        self.happened(now, None, input);
+    }
+
+    /// An attempt or a check-in ended, with what it came to.
+    pub(super) fn task_ended(&self, now: Instant, task: TaskId, input: DispatchInput<SlotId>) {
+        self.happened(now, Some(task), input);
+    }
+
+    fn happened(&self, now: Instant, task: Option<TaskId>, input: DispatchInput<SlotId>) {
         // What nobody wants any more is dropped by us, not under the lock.
         let _unwanted = self.with(|state, after| {
             if state.ended {
                 return Some(input);
             }
+            state.tasks_ended.extend(task);
             state.input(now, input, after);
             None
-        });
-    }
-
-    /// An attempt ended.
-    pub(super) fn attempted(
-        &self,
-        now: Instant,
-        attempt: AttemptId,
-        outcome: Result<Receipt, Failure>,
-    ) {
-        self.with(|state, after| {
-            if !state.ended {
-                state.attempted.push(attempt);
-                let input = DispatchInput::Attempted { attempt, outcome };
-                state.input(now, input, after);
-            }
         });
     }
 
@@ -225,7 +218,7 @@ impl State {
     fn turn(&mut self, now: Instant, after: &mut After) -> (Turn, DispatchTally) {
         self.notified = false;
         let mut tally = DispatchTally::default();
-        let attempted = std::mem::take(&mut self.attempted);
+        let ended = std::mem::take(&mut self.tasks_ended);
         let mut outputs = Vec::new();
         loop {
             match self.machine.poll(now) {
@@ -239,7 +232,7 @@ impl State {
                     let machine = &self.machine;
                     tally.holds(|| (machine.gauges(), machine.oldest_due_age(now)));
                     let turn = Turn {
-                        attempted,
+                        ended,
                         outputs,
                         unix_ms: self.machine.unix_ms(now),
                         until,

@@ -46,14 +46,15 @@ impl Sinks {
         Ok(Self { named, by_name })
     }
 
-    /// What the machine has to know of them.
-    pub(super) fn specs(&self) -> Vec<SinkSpec> {
+    /// What the machine has to know of them. Without a claim store none of them uses claims.
+    pub(super) fn specs(&self, claims: bool) -> Vec<SinkSpec> {
         let named = self.named.iter();
         named
             .map(|named| SinkSpec {
                 name: named.name.clone(),
                 batched: named.batched,
                 ordered: named.ordered,
+                inline_max_bytes: named.inline_max_bytes.filter(|_| claims),
             })
             .collect()
     }

@@ -1,4 +1,4 @@
-//! What a dispatcher does in tasks of their own: calls to the journal, and attempts.
+//! What a dispatcher does in tasks of their own: calls to the journal, attempts, and check-ins.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable};
+use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_core::delivery::DeliveryContext;
-use pubsink_core::dispatch::{AttemptId, CallId, DispatchInput, Event};
+use pubsink_core::dispatch::{AttemptId, CallId, CheckInId, DispatchInput, Event};
 use pubsink_core::failure::Failure;
 use pubsink_core::journal::{Claim, Enqueue, JournalError, Record, Row};
 use pubsink_core::sink::Receipt;
@@ -16,13 +17,15 @@ use pubsink_core::text::Text;
 use tracing::Instrument as _;
 
 use super::acceptance::{Done, JournalCall};
+use super::check_in::check_in;
 use super::journal::AnyJournal;
 use super::place::Place;
-use super::promise::Promise;
 use super::shared::Shared;
 use super::sinks::Sinks;
 use super::span;
 use super::tell::{Observer, tell};
+use crate::claims::AnyClaimStore;
+use crate::promise::promised;
 use crate::sink::{broken, deliver_safely};
 use crate::slots::SlotId;
 use crate::waiter::Waiter;
@@ -32,11 +35,19 @@ pub(super) struct Tasks {
     pub(super) place: Arc<dyn Place>,
     pub(super) shared: Arc<Shared>,
     pub(super) journal: Arc<dyn AnyJournal>,
+    pub(super) claims: Option<Arc<dyn AnyClaimStore>>,
     pub(super) sinks: Sinks,
     pub(super) observer: Option<Observer>,
 }
 
 type Input = DispatchInput<SlotId>;
+
+/// A task that the driver may stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum TaskId {
+    Attempt(AttemptId),
+    CheckIn(CheckInId),
+}
 
 impl Tasks {
     pub(super) fn now(&self) -> Instant {
@@ -105,15 +116,27 @@ impl Tasks {
             attempting.ended(|| clock.now(), &outcome);
             outcome
         };
-        let (place, shared) = (Arc::clone(&self.place), Arc::clone(&self.shared));
-        let give = move |outcome| shared.attempted(place.now(), attempt, outcome);
-        let (abort, registration) = AbortHandle::new_pair();
-        let work = promised(work, lost_attempt, give);
-        self.spawn(async move {
-            // What is aborted is dropped here, where it may panic.
-            let _ = Abortable::new(work, registration).await;
-        });
-        abort
+        self.task(
+            TaskId::Attempt(attempt),
+            work,
+            lost_attempt,
+            move |outcome| Input::Attempted { attempt, outcome },
+        )
+    }
+
+    pub(super) fn check_in(&self, id: CheckInId, claim: ClaimRef, row: Arc<Row>) -> AbortHandle {
+        let (store, metrics) = (self.claims.clone(), self.shared.metrics.clone());
+        let work = async move {
+            match store {
+                Some(store) => check_in(&*store, &claim, &row.envelope, &metrics).await,
+                None => Err(ClaimError::unavailable("there is none")),
+            }
+        };
+        let answer = move |result| Input::CheckedIn {
+            check_in: id,
+            result,
+        };
+        self.task(TaskId::CheckIn(id), work, lost_check_in, answer)
     }
 
     /// A call that somebody waits for. It is made whether he does or not, and the machine is told
@@ -149,6 +172,25 @@ impl Tasks {
         self.spawn(promised(work, lost_call, give));
     }
 
+    /// A task of the machine that it may stop.
+    fn task<T: Send + 'static>(
+        &self,
+        id: TaskId,
+        work: impl Future<Output = T> + Send + 'static,
+        lost: fn() -> T,
+        answer: impl FnOnce(T) -> Input + Send + 'static,
+    ) -> AbortHandle {
+        let (place, shared) = (Arc::clone(&self.place), Arc::clone(&self.shared));
+        let give = move |done| shared.task_ended(place.now(), id, answer(done));
+        let (abort, registration) = AbortHandle::new_pair();
+        let work = promised(work, lost, give);
+        self.spawn(async move {
+            // What is aborted is dropped here, where it may panic.
+            let _ = Abortable::new(work, registration).await;
+        });
+        abort
+    }
+
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         // Not every runtime survives a panic.
         let task = AssertUnwindSafe(task).catch_unwind().map(|_| ());
@@ -156,25 +198,14 @@ impl Tasks {
     }
 }
 
-/// Does the work, and gives what it came to, whatever happens to it.
-fn promised<T, F: FnOnce(T)>(
-    work: impl Future<Output = T>,
-    lost: fn() -> T,
-    give: F,
-) -> impl Future<Output = ()> {
-    let promise = Promise::new(lost, give);
-    async move {
-        // All of it moves in, so that it is dropped with the task.
-        let mut promise = promise;
-        let done = AssertUnwindSafe(work).catch_unwind().await;
-        promise.value = done.ok();
-    }
-}
-
 const LOST: &str = "its task panicked or was dropped";
 
 fn lost_call<T>() -> Result<T, JournalError> {
     Err(JournalError::Storage(LOST.into()))
+}
+
+fn lost_check_in() -> Result<(), ClaimError> {
+    Err(ClaimError::unavailable(LOST))
 }
 
 fn lost_attempt() -> Result<Receipt, Failure> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::metrics::{Counter, Gauge};
+use pubsink_core::claim::ClaimError;
 use pubsink_core::dispatch::{Accepted, DispatchGauges, DispatchOutput, EnqueueError, Event};
 use pubsink_core::failure::Failure;
 use pubsink_core::sink::Receipt;
@@ -22,6 +23,7 @@ struct Keys {
     sinks: Sinks,
     enqueued: [Series<Counter>; RESULTS.len()],
     journal: [Series<Counter>; CALLS.len()],
+    check_ins: [Series<Counter>; CHECK_INS.len()],
     oldest: Series<Gauge>,
     intake: Series<Gauge>,
     rows: Series<Gauge>,
@@ -47,12 +49,23 @@ const RESULTS: [&str; 8] = [
 /// The calls of a dispatcher to its journal.
 const CALLS: [&str; 6] = ["lanes", "replays", "enqueue", "claim", "record", "replay"];
 
+/// What can become of a check-in. The last is also what was stopped, or lost.
+const CHECK_INS: [&str; 6] = [
+    "ok",
+    "not_found",
+    "integrity",
+    "invalid_ref",
+    "too_large",
+    "unavailable",
+];
+
 impl DispatchMetrics {
     pub(crate) fn new<'a>(sinks: impl IntoIterator<Item = &'a Text>) -> Self {
         Self(Arc::new(Keys {
             sinks: Sinks::new(sinks),
             enqueued: RESULTS.map(|result| names::DISPATCH_ENQUEUED.series([result])),
             journal: CALLS.map(|call| names::DISPATCH_JOURNAL_ERRORS.series([call])),
+            check_ins: CHECK_INS.map(|result| names::CLAIM_CHECK_INS.series([result])),
             oldest: names::DISPATCH_OLDEST_DUE_AGE.series([]),
             intake: names::DISPATCH_INTAKE_HOOKS.series([]),
             rows: names::DISPATCH_CLAIMED_ROWS.series([]),
@@ -110,6 +123,14 @@ impl DispatchMetrics {
         });
     }
 
+    /// A body is handed to the claim store.
+    pub(crate) fn checking_in(&self) -> CheckingIn {
+        CheckingIn {
+            keys: Arc::clone(&self.0),
+            result: CHECK_INS.len() - 1,
+        }
+    }
+
     /// An attempt begins.
     pub(crate) fn attempting(&self, sink: &Text, now: impl FnOnce() -> Instant) -> Attempting {
         Attempting {
@@ -118,6 +139,30 @@ impl DispatchMetrics {
             started: now(),
             ended: false,
         }
+    }
+}
+
+/// A check-in under way. Dropped before it was answered it was stopped.
+#[derive(Debug)]
+pub(crate) struct CheckingIn {
+    keys: Arc<Keys>,
+    result: usize,
+}
+
+impl CheckingIn {
+    pub(crate) fn ended(mut self, result: &Result<(), ClaimError>) {
+        let result = result
+            .as_ref()
+            .map_or_else(ClaimError::kind, |()| CHECK_INS[0]);
+        if let Some(index) = CHECK_INS.iter().position(|known| *known == result) {
+            self.result = index;
+        }
+    }
+}
+
+impl Drop for CheckingIn {
+    fn drop(&mut self) {
+        record(|to| to.add(&self.keys.check_ins[self.result], 1));
     }
 }
 

@@ -139,6 +139,11 @@ pub(super) static DISPATCH_JOURNAL_ERRORS: Metric = Metric::counter(
     &["call"],
     "Calls of the dispatcher to its journal that failed.",
 );
+pub(super) static CLAIM_CHECK_INS: Metric = Metric::counter(
+    "ankusa_claim_check_ins_total",
+    &["result"],
+    "Bodies handed to the claim store, by what became of that.",
+);
 pub(super) static DISPATCH_OLDEST_DUE_AGE: Metric = Metric::gauge(
     "pubsink_dispatch_oldest_due_age_seconds",
     &[],
@@ -183,7 +188,7 @@ pub(super) static DISPATCH_OPEN_BREAKERS: Metric = Metric::gauge(
 );
 
 /// Every metric, the publisher's first.
-pub static ALL: [&Metric; 28] = [
+pub static ALL: [&Metric; 29] = [
     &PUBLISH_MESSAGES,
     &PUBLISH_REQUESTS,
     &PUBLISH_REQUEST_DURATION,
@@ -204,6 +209,7 @@ pub static ALL: [&Metric; 28] = [
     &DISPATCH_BREAKER_STATE,
     &DISPATCH_ENQUEUED,
     &DISPATCH_JOURNAL_ERRORS,
+    &CLAIM_CHECK_INS,
     &DISPATCH_OLDEST_DUE_AGE,
     &DISPATCH_INTAKE_HOOKS,
     &DISPATCH_CLAIMED_ROWS,

@@ -30,6 +30,7 @@ mod erased;
 mod log;
 mod pubsub;
 mod safe;
+mod trace;
 
 use std::future::Future;
 use std::sync::Arc;

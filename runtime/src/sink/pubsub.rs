@@ -1,12 +1,20 @@
 //! A topic as a sink.
 
+use std::fmt;
+use std::sync::Arc;
+
+use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_core::delivery::{DeliveryContext, ForwardHeaders};
 use pubsink_core::envelope::Envelope;
 use pubsink_core::failure::Failure;
 use pubsink_core::options::{OrderingKey, OrderingOnFailure, PublisherOptions};
 use pubsink_core::sink::{Description, Receipt, Subject};
+use pubsink_core::trace_context::TraceContext;
+use tracing::Span;
 
 use super::Sink;
+use super::trace::TraceOf;
+use crate::claims::{AnyClaimStore, ClaimStore};
 use crate::publisher::Publisher;
 
 /// Publishes each hook to the topic of a [`Publisher`]. How it batches, what travels inline and
@@ -19,7 +27,13 @@ use crate::publisher::Publisher;
 pub struct PubsubSink {
     publisher: Publisher,
     headers: Headers,
+    trace_of: Option<TraceOf>,
+    claims: Option<Claims>,
 }
+
+/// Where bodies are checked in that are too large to travel.
+#[derive(Clone)]
+struct Claims(Arc<dyn AnyClaimStore>);
 
 #[derive(Debug, Clone, Default)]
 struct Headers {
@@ -35,7 +49,21 @@ impl PubsubSink {
         Self {
             publisher,
             headers: Headers::default(),
+            trace_of: None,
+            claims: None,
         }
+    }
+
+    /// Checks bodies that are too large to travel inline in at `store`, where the delivery comes
+    /// without a claim: it was made directly, not by a dispatcher, which has checked the body in
+    /// for all its sinks. Default: such a delivery fails.
+    ///
+    /// A hook has one claim, however often it is tried: see [`ClaimRef::derive`]. What would be
+    /// refused anyway is not checked in.
+    #[must_use]
+    pub fn claims(mut self, store: impl ClaimStore) -> Self {
+        self.claims = Some(Claims(Arc::new(store)));
+        self
     }
 
     /// Which headers travel with the message. Default: every one that may.
@@ -59,6 +87,23 @@ impl PubsubSink {
         self
     }
 
+    /// How the trace of an attempt is found in its span: whoever exports spans knows. It travels as
+    /// the attributes `traceparent` and `tracestate`, so that what consumers do joins the trace
+    /// below the attempt. Default: not at all; the hook's own trace travels instead where the
+    /// publisher's [`trace_context`](PublisherOptions::trace_context) says so, also where `find`
+    /// gives none.
+    ///
+    /// `find` is called within the attempt. With `tracing-opentelemetry` it reads
+    /// `span.context().span().span_context()`, as docs/observability.md shows.
+    #[must_use]
+    pub fn trace_context_of(
+        mut self,
+        find: impl Fn(&Span) -> Option<TraceContext> + Send + Sync + 'static,
+    ) -> Self {
+        self.trace_of = Some(TraceOf::new(find));
+        self
+    }
+
     /// Its publisher.
     #[must_use]
     pub fn publisher(&self) -> &Publisher {
@@ -69,8 +114,24 @@ impl PubsubSink {
         self.publisher.options()
     }
 
+    /// Where the body has to be checked in before the hook can go, and the claim it gets.
+    fn to_check_in(
+        &self,
+        envelope: &Envelope,
+        context: &DeliveryContext,
+    ) -> Result<Option<(&Claims, ClaimRef)>, ClaimError> {
+        let too_large = envelope.body.len() > self.options().inline_max_bytes();
+        let needed = too_large && context.claim.is_none();
+        let Some(claims) = self.claims.as_ref().filter(|_| needed) else {
+            return Ok(None);
+        };
+        let tenant = envelope.tenant_id.as_deref();
+        let claim = ClaimRef::derive(tenant, envelope.received_at, &envelope.id)?;
+        Ok(Some((claims, claim)))
+    }
+
     /// What the context leaves open is the sink's to say.
-    fn complete(&self, context: &DeliveryContext) -> DeliveryContext {
+    fn complete(&self, envelope: &Envelope, context: &DeliveryContext) -> DeliveryContext {
         let mut context = context.clone();
         let headers = &self.headers;
         if context.forward_headers == ForwardHeaders::Default {
@@ -79,6 +140,10 @@ impl PubsubSink {
         context.max_headers = context.max_headers.or(headers.max);
         let max_bytes = &mut context.forward_headers_max_bytes;
         *max_bytes = max_bytes.or(headers.max_bytes);
+        if context.trace_context.is_none() {
+            let found = self.trace_of.as_ref();
+            context.trace_context = found.and_then(|of| of.attempt(envelope));
+        }
         context
     }
 }
@@ -89,9 +154,16 @@ impl Sink for PubsubSink {
         envelope: &Envelope,
         context: &DeliveryContext,
     ) -> Result<Receipt, Failure> {
-        let context = self.complete(context);
-        let delivered = self.publisher.deliver(envelope, &context).await?;
-        Ok(delivered.into())
+        let mut context = self.complete(envelope, context);
+        let to_check_in = self.to_check_in(envelope, &context)?;
+        if let Some((_, claim)) = &to_check_in {
+            context.claim = Some(claim.clone());
+        }
+        let admission = self.publisher.check(envelope, &context);
+        if let (Ok(_), Some((Claims(store), claim))) = (&admission, to_check_in) {
+            store.check_in(&claim, envelope.body.clone()).await?;
+        }
+        Ok(self.publisher.admit(admission).await?.into())
     }
 
     fn batched(&self) -> bool {
@@ -117,5 +189,11 @@ impl Sink for PubsubSink {
             OrderingKey::FromEnvelope(key) => key(envelope),
         };
         Some(key).filter(|key| !key.is_empty())
+    }
+}
+
+impl fmt::Debug for Claims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Claims")
     }
 }

@@ -84,6 +84,7 @@ fn leave_behind(memory: &Arc<MemoryJournal>, id: &str) {
             key: None,
         }],
         claim: None,
+        check_in: false,
         once: None,
     };
     within(async move { memory.enqueue(0, vec![hook]).await }).unwrap();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
+use pubsink_runtime::core::claim::ClaimError;
 use pubsink_runtime::core::failure::Failure;
 use pubsink_runtime::dispatch::DispatchBuilder;
 use pubsink_runtime::journal::MemoryJournal;
@@ -13,6 +14,8 @@ use tracing::span::{Attributes, Id};
 use tracing::subscriber::Subscriber;
 use tracing::{Event, Metadata};
 
+use crate::claims::Claiming;
+use crate::store::{Says, Store};
 use crate::support::{Heard, Scripted, What, block_on, hook, start, taken};
 use crate::tricky::{Does, Tricky};
 
@@ -148,6 +151,43 @@ fn a_hook_is_told_of_without_what_is_in_it() {
         let text = format!("{span:?}");
         assert!(!text.contains("hunter2") && !text.contains("body") && !text.contains("secret"));
     }
+}
+
+#[test]
+fn a_check_in_is_told_of_without_what_is_in_it() {
+    let (log, heard) = (log(), Heard::default());
+    let store = Store::new(|_, before| match before {
+        0 => Says::Answer(Err(ClaimError::unavailable("the secret of the store"))),
+        _ => Says::Answer(Ok(())),
+    });
+    let builder = DispatchBuilder::new(MemoryJournal::default())
+        .claims(store)
+        .sink("claiming", Claiming::new(Some(7), Scripted::taking()))
+        .on_event(heard.observer());
+    let dispatch = start(builder).unwrap();
+    block_on(dispatch.enqueue(hook("a body to check in"))).unwrap();
+    heard.wait_settled(1);
+    let spans = log.all("ankusa.claim.check_in").into_iter();
+    let spans = spans.filter(|span| span["hook_id"] == "a body to check in");
+    let spans: Vec<_> = spans.collect();
+    let told = |pairs: &[(&str, &str)]| -> Fields {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    };
+    let well = [
+        ("bytes", "8"),
+        ("hook_id", "a body to check in"),
+        ("source_id", "github"),
+        ("tenant_id", "acme"),
+    ];
+    let mut failed = told(&well);
+    failed.extend(told(&[
+        ("error_kind", "unavailable"),
+        ("otel.status_code", "ERROR"),
+    ]));
+    assert_eq!(spans, [failed, told(&well)]);
 }
 
 #[test]

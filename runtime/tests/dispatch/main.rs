@@ -5,6 +5,7 @@
 
 mod building;
 mod calls;
+mod claims;
 mod delivering;
 mod endings;
 mod journals;
@@ -12,5 +13,6 @@ mod logs;
 mod observers;
 mod pubsub;
 mod sinks;
+mod store;
 mod support;
 mod tricky;

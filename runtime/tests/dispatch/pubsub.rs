@@ -12,6 +12,7 @@ use pubsink_runtime::core::options::{
 };
 use pubsink_runtime::core::sink::{Payload, Subject};
 use pubsink_runtime::core::token::Token;
+use pubsink_runtime::core::trace_context::TraceContext;
 use pubsink_runtime::dispatch::DispatchBuilder;
 use pubsink_runtime::journal::MemoryJournal;
 use pubsink_runtime::seam::{Runtime as _, SendLimits, Transport, TransportError};
@@ -131,6 +132,43 @@ fn which_headers_travel_is_its_setting() {
     let none = none.max_headers(0).forward_headers_max_bytes(0);
     let receipt = block_on(safe_deliver(&none, &hook("1"), &DeliveryContext::default()));
     assert_eq!(receipt.unwrap().diagnostics.headers_left_out, ["x-secret"]);
+}
+
+#[test]
+fn the_trace_of_an_attempt_travels_as_the_program_tells_it() {
+    const OWN: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const ATTEMPT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+    let service = Service::default();
+    let sink = sink(options().trace_context(true), &service);
+    let mut traced = hook("1");
+    traced.headers.push(("traceparent".to_owned(), OWN.into()));
+    traced.headers.push(("tracestate".to_owned(), "v=1".into()));
+    let sent = |sink: &PubsubSink, context: &DeliveryContext| {
+        block_on(safe_deliver(sink, &traced, context)).unwrap();
+        let body = service.bodies.lock().unwrap().pop().unwrap();
+        ["traceparent", "tracestate"].map(|name| {
+            let value = body.split(&format!("\"{name}\":\"")).nth(1);
+            value.map(|value| value.split('"').next().unwrap().to_owned())
+        })
+    };
+    let with = |parent: &str, state: &str| [parent, state].map(|it| Some(it.to_owned()));
+    let plain = DeliveryContext::default();
+    assert_eq!(sent(&sink, &plain), with(OWN, "v=1"));
+    let told = sink
+        .clone()
+        .trace_context_of(|_| TraceContext::new(ATTEMPT));
+    assert_eq!(sent(&told, &plain), with(ATTEMPT, "v=1"));
+    // What the delivery itself says comes first.
+    let context = DeliveryContext {
+        trace_context: TraceContext::new(OWN).map(|trace| trace.with_state("w=2")),
+        ..DeliveryContext::default()
+    };
+    assert_eq!(sent(&told, &context), with(OWN, "w=2"));
+    let silent = sink.clone().trace_context_of(|_| None);
+    let panics = sink.trace_context_of(|_| panic!("a tracer that panics"));
+    for none in [silent, panics] {
+        assert_eq!(sent(&none, &plain), with(OWN, "v=1"));
+    }
 }
 
 /// The data of a request's one message.

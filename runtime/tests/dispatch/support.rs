@@ -2,7 +2,7 @@
 
 #[allow(dead_code, reason = "a test runs its main")]
 #[path = "../../examples/threads.rs"]
-mod threads;
+pub(crate) mod threads;
 
 use std::collections::BTreeMap;
 use std::future::{Future, pending};

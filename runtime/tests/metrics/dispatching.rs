@@ -5,16 +5,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pubsink_runtime::core::claim::{ClaimError, InvalidClaimRef};
+use pubsink_runtime::core::delivery::DeliveryContext;
 use pubsink_runtime::core::dispatch::{BreakerPolicy, DispatchOptions};
 use pubsink_runtime::core::envelope::Envelope;
 use pubsink_runtime::core::failure::{Class, Failure};
 use pubsink_runtime::core::journal::{Filter, ReplayJob};
 use pubsink_runtime::core::reason::Reason;
 use pubsink_runtime::core::retry::RetryPolicy;
+use pubsink_runtime::core::sink::Receipt;
 use pubsink_runtime::dispatch::{Dispatch, DispatchBuilder};
 use pubsink_runtime::journal::MemoryJournal;
+use pubsink_runtime::sink::Sink;
 
 use crate::ledger::Ledger;
+use crate::store::{Says, Store};
 use crate::support::{Heard, Scripted, What, hook, start, taken, wait_until, within};
 use crate::tricky::{Does, Tricky};
 
@@ -226,5 +231,81 @@ pub(crate) fn every_refusal(ledger: &Ledger) {
 fn refuse(dispatch: &Dispatch) {
     for sinks in [&[][..], &["planted-sink"], &["obedient", "obedient"]] {
         within(dispatch.enqueue_to(planted("delivered"), sinks)).unwrap_err();
+    }
+}
+
+/// Sends no body itself.
+struct Claiming(Scripted);
+
+impl Sink for Claiming {
+    async fn deliver(
+        &self,
+        envelope: &Envelope,
+        context: &DeliveryContext,
+    ) -> Result<Receipt, Failure> {
+        self.0.deliver(envelope, context).await
+    }
+
+    fn inline_max_bytes(&self) -> Option<usize> {
+        Some(1)
+    }
+}
+
+/// Each answer of a claim store, one that panics and one that is stopped.
+pub(crate) fn every_check_in(ledger: &Ledger) {
+    let integrity = ClaimError::Integrity {
+        what: "size",
+        found: "planted-found".into(),
+        expected: "planted-expected".into(),
+    };
+    let says = [
+        ("ok", Says::Answer(Ok(()))),
+        ("not_found", Says::Answer(Err(ClaimError::NotFound))),
+        ("integrity", Says::Answer(Err(integrity))),
+        (
+            "invalid_ref",
+            Says::Answer(Err(InvalidClaimRef::Expiry.into())),
+        ),
+        (
+            "too_large",
+            Says::Answer(Err(ClaimError::TooLarge { size: 2, max: 1 })),
+        ),
+        (
+            "unavailable",
+            Says::Answer(Err(ClaimError::unavailable("planted-detail"))),
+        ),
+        ("unavailable", Says::Panic),
+        ("unavailable", Says::Never),
+    ];
+    let heard = Heard::default();
+    let script = says.clone();
+    let store = Store::new(move |_, before| script[before].1.clone());
+    let builder = DispatchBuilder::new(MemoryJournal::default())
+        .claims(store)
+        .sink("claiming", Claiming(Scripted::taking()))
+        .options(DispatchOptions {
+            attempt_timeout: Duration::from_secs(1),
+            retry: RetryPolicy {
+                max_attempts: 1,
+                ..RetryPolicy::default()
+            },
+            ..options()
+        })
+        .on_event(heard.observer());
+    let dispatch = start(builder).unwrap();
+    for count in 1..=says.len() {
+        within(dispatch.enqueue(planted(&format!("large {count}")))).unwrap();
+        heard.wait_settled(count);
+    }
+    for (result, _) in &says {
+        let count = says.iter().filter(|(other, _)| other == result).count();
+        let counted = || ledger.count("ankusa_claim_check_ins_total", &[result]);
+        let so = || counted() >= f64::from(u32::try_from(count).unwrap());
+        wait_until(&format!("check-ins {result}"), so);
+        assert_eq!(
+            counted(),
+            f64::from(u32::try_from(count).unwrap()),
+            "{result}"
+        );
     }
 }

@@ -17,9 +17,14 @@ fn read(name: &str) -> String {
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let ours = |word: &&str| {
-        ["pubsink_publish_", "pubsink_dispatch_", "ankusa_dispatch_"]
-            .iter()
-            .any(|prefix| word.starts_with(prefix))
+        [
+            "pubsink_publish_",
+            "pubsink_dispatch_",
+            "ankusa_dispatch_",
+            "ankusa_claim_",
+        ]
+        .iter()
+        .any(|prefix| word.starts_with(prefix))
     };
     words.filter(ours).map(base).collect()
 }

@@ -8,6 +8,9 @@ mod ledger;
 mod publishing;
 mod runs;
 #[allow(dead_code, reason = "the dispatch tests use more of it")]
+#[path = "../dispatch/store.rs"]
+mod store;
+#[allow(dead_code, reason = "the dispatch tests use more of it")]
 #[path = "../dispatch/support.rs"]
 mod support;
 #[allow(dead_code, reason = "the dispatch tests use more of it")]

@@ -30,6 +30,7 @@ fn everything_is_counted_under_the_names_there_are() {
     publishing::every_ceiling(&ledger);
     dispatching::every_outcome(&ledger);
     dispatching::every_refusal(&ledger);
+    dispatching::every_check_in(&ledger);
 
     let metrics: BTreeMap<_, _> = names::ALL.iter().map(|it| (it.name, it)).collect();
     assert_eq!(metrics.len(), names::ALL.len(), "a name is there twice");
@@ -62,7 +63,7 @@ fn known(label: &str, value: &str) -> bool {
     let topics = ["hooks", "full", "held", "panics"].map(|it| format!("projects/p/topics/{it}"));
     let known: &[&str] = match label {
         "topic" => return topics.iter().any(|topic| topic == value),
-        "sink" => &["obedient", "flaky"],
+        "sink" => &["obedient", "flaky", "claiming"],
         "outcome" => &["delivered", "failed", "dead", "stopped"],
         "class" => &["none", "permanent", "config", "throttled", "transient"],
         "error_class" => &["none", "permanent", "throttled", "transient"],

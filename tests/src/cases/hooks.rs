@@ -28,7 +28,7 @@ cases! {
 /// Real hooks beside the workspace, where they are.
 const REAL_HOOKS: &str = "../shared/data/github-hooks.ndjson";
 
-fn envelopes(lines: &str) -> Vec<Envelope> {
+pub(super) fn envelopes(lines: &str) -> Vec<Envelope> {
     let lines = lines.lines().filter(|line| !line.trim().is_empty());
     lines
         .map(|line| {

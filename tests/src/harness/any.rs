@@ -1,12 +1,15 @@
-//! Transports and token providers whose type is forgotten, so that one case can hand any of them
+//! Transports, token providers and claim stores whose type is forgotten, so that one case can hand any of them
 //! to any runtime.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
+use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_core::token::Token;
+use pubsink_runtime::claims::ClaimStore;
 use pubsink_runtime::seam::{SendLimits, Transport, TransportError};
 use pubsink_runtime::{NoToken, TokenProvider};
 
@@ -63,5 +66,60 @@ impl AnyTokens {
 impl TokenProvider for AnyTokens {
     async fn token(&self, refused: Option<Token>) -> Given {
         self.0.token(refused).await
+    }
+}
+
+/// Any claim store.
+#[derive(Clone)]
+pub(crate) struct AnyClaims(Arc<dyn DynClaims>);
+
+type Held<'a, T> = BoxFuture<'a, Result<T, ClaimError>>;
+
+trait DynClaims: Send + Sync {
+    fn check_in<'a>(&'a self, claim: &'a ClaimRef, body: Bytes) -> Held<'a, ()>;
+    fn size<'a>(&'a self, claim: &'a ClaimRef) -> Held<'a, u64>;
+    fn fetch<'a>(&'a self, claim: &'a ClaimRef, max: u64) -> Held<'a, Bytes>;
+    fn fetch_range<'a>(&'a self, claim: &'a ClaimRef, range: Range<u64>) -> Held<'a, Bytes>;
+}
+
+impl<S: ClaimStore> DynClaims for S {
+    fn check_in<'a>(&'a self, claim: &'a ClaimRef, body: Bytes) -> Held<'a, ()> {
+        Box::pin(ClaimStore::check_in(self, claim, body))
+    }
+
+    fn size<'a>(&'a self, claim: &'a ClaimRef) -> Held<'a, u64> {
+        Box::pin(ClaimStore::size(self, claim))
+    }
+
+    fn fetch<'a>(&'a self, claim: &'a ClaimRef, max: u64) -> Held<'a, Bytes> {
+        Box::pin(ClaimStore::fetch(self, claim, max))
+    }
+
+    fn fetch_range<'a>(&'a self, claim: &'a ClaimRef, range: Range<u64>) -> Held<'a, Bytes> {
+        Box::pin(ClaimStore::fetch_range(self, claim, range))
+    }
+}
+
+impl AnyClaims {
+    pub(crate) fn new(claims: impl ClaimStore) -> Self {
+        Self(Arc::new(claims))
+    }
+}
+
+impl ClaimStore for AnyClaims {
+    async fn check_in(&self, claim: &ClaimRef, body: Bytes) -> Result<(), ClaimError> {
+        self.0.check_in(claim, body).await
+    }
+
+    async fn size(&self, claim: &ClaimRef) -> Result<u64, ClaimError> {
+        self.0.size(claim).await
+    }
+
+    async fn fetch(&self, claim: &ClaimRef, max: u64) -> Result<Bytes, ClaimError> {
+        self.0.fetch(claim, max).await
+    }
+
+    async fn fetch_range(&self, claim: &ClaimRef, range: Range<u64>) -> Result<Bytes, ClaimError> {
+        self.0.fetch_range(claim, range).await
     }
 }

@@ -14,6 +14,7 @@ use pubsink_runtime::dispatch::Dispatch;
 use pubsink_runtime::journal::Journal as _;
 use pubsink_runtime::sink::PubsubSink;
 
+use super::claims::Store;
 use super::env::Env;
 use super::heard::{Heard, Observer};
 use super::host::Host;
@@ -27,6 +28,7 @@ pub(crate) struct Plan {
     pub(crate) journal: Arc<Watched>,
     /// By name.
     pub(crate) sinks: Vec<(String, PubsubSink)>,
+    pub(crate) claims: Option<Store>,
     pub(crate) options: DispatchOptions,
     pub(crate) observer: Observer,
 }
@@ -116,7 +118,49 @@ impl Env {
         options: DispatchOptions,
     ) -> Dispatching {
         let publishers = vec![("topic".to_owned(), publisher)];
-        let (plan, heard) = plan(journal, publishers, options);
+        self.mortal(plan(journal, publishers, options))
+    }
+
+    /// A dispatcher to one topic that checks large bodies in at `claims`.
+    pub(crate) fn claiming(
+        &self,
+        journal: Watched,
+        publisher: Publisher,
+        claims: &Store,
+        options: DispatchOptions,
+    ) -> Dispatching {
+        let publishers = vec![("topic".to_owned(), publisher)];
+        self.claiming_to(journal, publishers, claims, options)
+    }
+
+    /// The same for several topics by name.
+    pub(crate) fn claiming_to(
+        &self,
+        journal: Watched,
+        publishers: Vec<(String, Publisher)>,
+        claims: &Store,
+        options: DispatchOptions,
+    ) -> Dispatching {
+        let (mut plan, heard) = plan(journal, publishers, options);
+        plan.claims = Some(claims.clone());
+        Dispatching::start(self.host(), plan, heard)
+    }
+
+    /// The same for one topic, with a driver that can be [killed](Dispatching::kill).
+    pub(crate) fn mortal_claiming(
+        &self,
+        journal: Watched,
+        publisher: Publisher,
+        claims: &Store,
+        options: DispatchOptions,
+    ) -> Dispatching {
+        let publishers = vec![("topic".to_owned(), publisher)];
+        let (mut plan, heard) = plan(journal, publishers, options);
+        plan.claims = Some(claims.clone());
+        self.mortal((plan, heard))
+    }
+
+    fn mortal(&self, (plan, heard): (Plan, Heard)) -> Dispatching {
         let journal = Arc::clone(&plan.journal);
         let (dispatch, driver) = self.host().connect_dispatch(plan);
         let (abort, registration) = AbortHandle::new_pair();
@@ -159,6 +203,7 @@ fn plan(
     let plan = Plan {
         journal: Arc::new(journal),
         sinks: sinks.collect(),
+        claims: None,
         options,
         observer: heard.observer(),
     };
@@ -174,6 +219,10 @@ impl Dispatching {
         options: DispatchOptions,
     ) -> Self {
         let (plan, heard) = plan(journal, publishers, options);
+        Self::start(host, plan, heard)
+    }
+
+    fn start(host: &dyn Host, plan: Plan, heard: Heard) -> Self {
         let journal = Arc::clone(&plan.journal);
         Self {
             dispatch: host.dispatch(plan),

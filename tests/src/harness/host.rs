@@ -8,7 +8,7 @@ use pubsink_runtime::dispatch::{Dispatch, DispatchBuilder};
 use pubsink_runtime::seam::{Runtime, Timer as _};
 use pubsink_runtime::{Driver, Publisher};
 
-use super::any::{AnyTokens, AnyTransport};
+use super::any::{AnyClaims, AnyTokens, AnyTransport};
 use super::dispatching::Plan;
 use super::recorder::Recorder;
 
@@ -43,6 +43,8 @@ pub(crate) trait Host: Send + Sync {
     fn connect(&self, spec: Spec) -> (Publisher, Driver);
     /// The same, which gives each line of its trace to `sink`.
     fn connect_recorded(&self, spec: Spec, sink: Sink) -> (Publisher, Driver);
+    /// A claim store by its URL.
+    fn claims(&self, url: &str) -> AnyClaims;
     /// A dispatcher by the constructor a user calls.
     fn dispatch(&self, plan: Plan) -> Dispatch;
     /// A dispatcher whose driver is the caller's to run.
@@ -103,6 +105,9 @@ pub(crate) fn connect_dispatch<R: Runtime>(runtime: R, plan: Plan) -> (Dispatch,
     let mut builder = DispatchBuilder::new(plan.journal).options(plan.options);
     for (name, sink) in plan.sinks {
         builder = builder.sink(name, sink);
+    }
+    if let Some(claims) = plan.claims {
+        builder = builder.claims(claims);
     }
     let connected = builder.on_event(plan.observer).connect(runtime, 1);
     connected.expect("the case's options are in range")

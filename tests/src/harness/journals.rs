@@ -1,9 +1,6 @@
 //! Journals that are looked at: in memory or on disk, with faults where a case wants some.
 
-use std::fs;
-use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_channel::{Receiver, Sender};
 use pubsink_core::journal::{
@@ -13,6 +10,8 @@ use pubsink_core::journal::{
 use pubsink_core::text::Text;
 use pubsink_journal::{DiskJournal, DiskOptions};
 use pubsink_runtime::journal::{Journal, MemoryJournal};
+
+use super::dir::Dir;
 
 type Refuse = Box<dyn FnMut(&[Record]) -> Option<JournalError> + Send>;
 
@@ -184,25 +183,5 @@ impl Journal for Watched {
         max: usize,
     ) -> Result<(ReplayJob, Vec<(RowId, Lane)>), JournalError> {
         kept!(self.replay(now, id, max))
-    }
-}
-
-/// A directory of its own, gone with it.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new() -> Self {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("pubsink-tests-{}-{number}", std::process::id());
-        let dir = std::env::temp_dir().join(name);
-        fs::create_dir_all(&dir).expect("a directory is made");
-        Self(dir)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -3,8 +3,11 @@
 pub(crate) mod any;
 pub(crate) mod case;
 pub(crate) mod child;
+pub(crate) mod claims;
+mod dir;
 pub(crate) mod dispatching;
 pub(crate) mod env;
+pub(crate) mod gateway;
 pub(crate) mod heard;
 pub(crate) mod host;
 pub(crate) mod journals;

@@ -116,6 +116,8 @@ pub(crate) fn decode(data: &[u8]) -> DecodedMessage {
     assert_eq!(ours.headers, theirs.headers);
     assert_eq!(ours.sha256, theirs.sha256);
     assert_eq!(ours.body.as_deref(), theirs.body.as_deref());
+    let claim = ours.claim.as_ref().map(|claim| claim.as_str());
+    assert_eq!(claim, theirs.claim.as_deref());
     assert_eq!(
         ours.idempotency_key.as_deref(),
         Some(&*theirs.idempotency_key(false))

@@ -1,6 +1,7 @@
 //! The dispatcher machine: its state and its two verbs.
 
 mod answers;
+mod check_ins;
 mod claims;
 mod settlement;
 mod sinks;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::breaker::BreakerState;
+use super::check_ins::CheckIns;
 use super::intake::Intake;
 use super::io::{
     CallId, DispatchGauges, DispatchInput, DispatchMisuse, DispatchOutput, DispatchWait,
@@ -55,6 +57,7 @@ pub struct Dispatcher<T> {
     claims: BTreeMap<CallId, Claiming>,
     claim_backoff: Backoff,
     attempts: Attempts,
+    check_ins: CheckIns,
     records: Records,
     replays: Replays,
     window: Window,
@@ -123,6 +126,7 @@ impl<T> Dispatcher<T> {
             claims: BTreeMap::new(),
             claim_backoff: Backoff::default(),
             attempts: Attempts::default(),
+            check_ins: CheckIns::new(options.concurrency),
             records: Records::default(),
             replays: Replays::default(),
             window: Window::default(),
@@ -157,6 +161,9 @@ impl<T> Dispatcher<T> {
             }
             DispatchInput::Claimed { call, result } => self.claimed(call, result),
             DispatchInput::Attempted { attempt, outcome } => self.attempted(attempt, outcome),
+            DispatchInput::CheckedIn { check_in, result } => {
+                self.checked_in(check_in, result.as_ref().copied())
+            }
             DispatchInput::Recorded { call, result } => self.recorded(call, result),
             DispatchInput::Replay(job) => {
                 // Its letters would become rows that nobody delivers.
@@ -199,7 +206,8 @@ impl<T> Dispatcher<T> {
         if let Err(error) = self.check_destinations(&mut hook) {
             return Err((tag, error));
         }
-        self.intake.push(tag, hook)
+        let check_in = self.wants_check_in(&hook);
+        self.intake.push(tag, hook, check_in)
     }
 
     /// What to do now, or how long nothing is to be done.
@@ -237,6 +245,7 @@ impl<T> Dispatcher<T> {
             rows: self.window.rows,
             bytes: self.window.bytes,
             attempts: self.attempts.len(),
+            check_ins: self.check_ins.len(),
             unrecorded: self.records.len(),
             lanes: self.lanes.len(),
             open_breakers: self
@@ -345,6 +354,7 @@ impl<T> Dispatcher<T> {
                     .push_back(DispatchOutput::Replay { call, job, max });
             }
         }
+        self.begin_check_ins();
         let last = &mut self.last_call;
         while let Some((call, records)) = self.records.next(now, || Self::call(last)) {
             self.outputs
@@ -371,6 +381,7 @@ impl<T> Dispatcher<T> {
         [
             (row.filter(|_| open), DispatchWait::Row),
             (self.attempts.due(), DispatchWait::Attempt),
+            (self.check_ins.due(), DispatchWait::CheckIn),
             (probe.filter(|_| open), DispatchWait::Probe),
             (self.replays.due().filter(|_| open), DispatchWait::Replay),
             (self.records.due(), DispatchWait::Journal),

@@ -24,7 +24,7 @@ impl<T> Dispatcher<T> {
         attempt: AttemptId,
         outcome: Result<Receipt, Failure>,
     ) -> Result<(), DispatchMisuse> {
-        if !self.attempts.knows(attempt) {
+        if !self.attempts.knows(attempt) || self.check_ins.is_waiting(attempt) {
             return Err(DispatchMisuse::UnknownAttempt(attempt));
         }
         self.finish(attempt, outcome);
@@ -53,9 +53,13 @@ impl<T> Dispatcher<T> {
     /// The attempts under way are given up: their rows are due again, in this run or the next.
     pub(super) fn give_back_attempts(&mut self) {
         while let Some(attempt) = self.attempts.first() {
-            self.outputs.push_back(DispatchOutput::Abort(attempt));
+            // Nobody was handed what waits for a check-in.
+            let waited = self.check_ins.leave(attempt);
+            if !waited {
+                self.outputs.push_back(DispatchOutput::Abort(attempt));
+            }
             let Some(running) = self.attempts.end(attempt) else {
-                return;
+                break;
             };
             self.leave_sink(&running, Sign::Nothing, None);
             let due = self.unix_now();
@@ -65,13 +69,31 @@ impl<T> Dispatcher<T> {
                     due,
                     attempts: running.number,
                     first_attempt_at: running.first_at,
-                    maybe_stored: true,
+                    maybe_stored: !waited || running.row.maybe_stored,
+                    claim: running.checked_in,
                 },
                 due: Some(due),
                 event: None,
                 row: running.row,
             });
         }
+        self.abort_check_ins();
+    }
+
+    /// An attempt whose sink was not asked is none: its row is due as it was.
+    pub(super) fn give_back(&mut self, attempt: AttemptId) {
+        let Some(running) = self.attempts.end(attempt) else {
+            return;
+        };
+        self.leave_sink(&running, Sign::Nothing, None);
+        self.records.push(Pending {
+            record: Record::Release {
+                row: running.row.id,
+            },
+            due: Some(running.row.due),
+            event: None,
+            row: running.row,
+        });
     }
 
     /// Closing took all the time it had: what the journal has not answered is left to it.
@@ -137,6 +159,7 @@ impl<T> Dispatcher<T> {
             record: Record::Delivered {
                 row: running.row.id,
                 message_id: id.map(|id| Text::new(id.as_str())),
+                claim: running.checked_in,
             },
             event: Some(Event::Settled(Settled {
                 row: running.row.clone(),
@@ -176,6 +199,7 @@ impl<T> Dispatcher<T> {
                         attempts: running.number,
                         first_attempt_at: running.first_at,
                         maybe_stored,
+                        claim: running.checked_in,
                     },
                     event: Some(Event::Retry {
                         row: row.clone(),
@@ -198,6 +222,7 @@ impl<T> Dispatcher<T> {
                         first_attempt_at: Some(running.first_at),
                         died_at: now,
                         stop,
+                        claim: running.checked_in,
                     },
                     due: (row.lane.key.is_some() && !stop).then_some(now),
                     event: Some(Event::Settled(Settled {

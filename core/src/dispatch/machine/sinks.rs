@@ -53,6 +53,11 @@ impl Sink {
         !self.spec.batched || lane.key.is_some()
     }
 
+    /// Whether a body of this size is larger than what it sends itself.
+    pub(super) fn wants_claim(&self, size: usize) -> bool {
+        self.spec.inline_max_bytes.is_some_and(|max| size > max)
+    }
+
     /// The queue whose attempts count, or the one whose attempts do not.
     pub(super) fn queue(&mut self, counts: bool) -> &mut Queue {
         if counts {
@@ -153,6 +158,11 @@ impl Sinks {
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Sink> {
         self.sinks.iter_mut()
+    }
+
+    /// Whether there is a claim store: one of them uses claims.
+    pub(super) fn use_claims(&self) -> bool {
+        self.iter().any(|sink| sink.spec.inline_max_bytes.is_some())
     }
 
     /// How many have rows claimed, or to be claimed: they share the windows.

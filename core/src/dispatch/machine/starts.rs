@@ -5,11 +5,9 @@ use std::sync::Arc;
 use super::Dispatcher;
 use crate::delivery::DeliveryContext;
 use crate::dispatch::breaker::BreakerState;
-use crate::dispatch::io::{DispatchOutput, Event};
+use crate::dispatch::io::{AttemptId, DispatchOutput, Event};
 use crate::dispatch::records::Pending;
-use crate::failure::{Class, Failure};
 use crate::journal::{Lane, Record, Row};
-use crate::reason::Reason;
 
 impl<T> Dispatcher<T> {
     /// Begins what may begin, one row of each sink in turn.
@@ -25,14 +23,12 @@ impl<T> Dispatcher<T> {
         }
     }
 
-    /// Attempts that took too long have failed; closing may give up.
+    /// What took too long has failed; closing may give up.
     pub(super) fn expire(&mut self) {
-        let timeout = self.options.attempt_timeout;
-        let after_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        self.expire_check_ins();
         while let Some(attempt) = self.attempts.overdue(self.now) {
-            self.outputs.push_back(DispatchOutput::Abort(attempt));
-            let failure = Failure::new(Class::Transient, Reason::AttemptTimeout { after_ms });
-            self.finish(attempt, Err(failure.maybe_stored(true)));
+            let failure = self.overdue(attempt);
+            self.finish(attempt, Err(failure));
         }
         let Some(closing) = &mut self.closing else {
             return;
@@ -116,7 +112,7 @@ impl<T> Dispatcher<T> {
         let counts = sink.counts(&lane);
         sink.counted += usize::from(counts);
         let resume_key = lane.key.is_some();
-        self.begin(row, !counts, resume_key, probe);
+        self.begin(&row, !counts, resume_key, probe);
         if probe {
             // Claimed before the breaker opened, or more than the probe needs.
             self.park_sink(index);
@@ -124,7 +120,8 @@ impl<T> Dispatcher<T> {
         true
     }
 
-    fn begin(&mut self, row: Arc<Row>, batch: bool, resume_key: bool, probe: bool) {
+    /// An attempt begins: its sink is handed the hook, now or once the body is checked in.
+    fn begin(&mut self, row: &Arc<Row>, batch: bool, resume_key: bool, probe: bool) {
         let context = DeliveryContext {
             attempt: row.attempts.saturating_add(1),
             claim: row.claim.clone(),
@@ -137,11 +134,23 @@ impl<T> Dispatcher<T> {
         let deadline = self.now.checked_add(self.options.attempt_timeout);
         let attempt = self
             .attempts
-            .begin(Arc::clone(&row), first_at, probe, deadline);
-        self.outputs.push_back(DispatchOutput::Attempt {
-            attempt,
-            row,
-            context,
-        });
+            .begin(Arc::clone(row), first_at, probe, deadline);
+        if self.needs_check_in(row) {
+            self.check_in(attempt, row, context);
+        } else {
+            self.hand_over(attempt, context);
+        }
+    }
+
+    /// The sink of an attempt is handed its hook.
+    pub(super) fn hand_over(&mut self, attempt: AttemptId, context: DeliveryContext) {
+        if let Some(running) = self.attempts.get(attempt) {
+            let row = Arc::clone(&running.row);
+            self.outputs.push_back(DispatchOutput::Attempt {
+                attempt,
+                row,
+                context,
+            });
+        }
     }
 }

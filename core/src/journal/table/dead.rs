@@ -2,20 +2,23 @@
 
 use std::ops::Bound;
 
-use super::Table;
+use super::{Buried, Kept, Table};
 use crate::journal::dead_letter::{Cause, DeadId, DeadLetter, Filter};
-use crate::journal::row::Row;
 
 impl Table {
     /// The dead letters that `filter` means and that come after `after`, at most `max` of them.
     #[must_use]
     pub fn dead_letters(&self, filter: &Filter, after: DeadId, max: usize) -> Vec<DeadLetter> {
         let later = (Bound::Excluded(after), Bound::Unbounded);
-        let letters = self.dead.range(later).map(|(_, letter)| letter);
+        let letters = self.dead.range(later).map(|(_, buried)| buried);
         letters
-            .filter(|letter| filter.matches(letter))
+            .filter(|buried| filter.matches(&buried.letter))
             .take(max)
-            .cloned()
+            .map(|buried| {
+                let mut letter = buried.letter.clone();
+                letter.claim = buried.checked_in.or(letter.claim);
+                letter
+            })
             .collect()
     }
 
@@ -34,7 +37,10 @@ impl Table {
         removed
     }
 
-    pub(super) fn bury(&mut self, row: Row, cause: Cause, died_at: i64) {
+    pub(super) fn bury(&mut self, kept: Kept, cause: Cause, died_at: i64) {
+        let Kept {
+            row, checked_in, ..
+        } = kept;
         self.next_dead += 1;
         let id = DeadId(self.next_dead);
         self.bytes += row.bytes() as u64;
@@ -43,6 +49,7 @@ impl Table {
             lane: row.lane,
             envelope: row.envelope,
             claim: row.claim,
+            check_in: row.check_in,
             cause,
             attempts: row.attempts,
             enqueued_at: row.enqueued_at,
@@ -51,12 +58,13 @@ impl Table {
             replay_id: row.replay_id,
             once: row.once,
         };
-        self.dead.insert(id, letter);
+        self.dead.insert(id, Buried { letter, checked_in });
     }
 
-    pub(super) fn exhume(&mut self, id: DeadId) -> Option<DeadLetter> {
-        let letter = self.dead.remove(&id)?;
-        self.bytes = self.bytes.saturating_sub(letter.envelope.bytes() as u64);
-        Some(letter)
+    pub(super) fn exhume(&mut self, id: DeadId) -> Option<Buried> {
+        let buried = self.dead.remove(&id)?;
+        let bytes = buried.letter.envelope.bytes() as u64;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        Some(buried)
     }
 }

@@ -5,10 +5,12 @@ mod replays;
 mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
 use super::dead_letter::{Cause, DeadId, DeadLetter};
 use super::replay::ReplayJob;
 use super::row::{Lane, OnceState, Row, RowId};
+use crate::claim::ClaimRef;
 use crate::text::Text;
 
 /// How much a journal may hold, dead letters included: they are let go by a replay or by hand.
@@ -47,7 +49,7 @@ pub struct Table {
     lanes: BTreeMap<Lane, BTreeSet<(i64, RowId)>>,
     /// Lanes that keep order and have their row claimed.
     busy: BTreeSet<Lane>,
-    dead: BTreeMap<DeadId, DeadLetter>,
+    dead: BTreeMap<DeadId, Buried>,
     stopped: BTreeMap<Lane, StoppedLane>,
     once: BTreeMap<Text, OnceState>,
     replays: BTreeMap<Text, ReplayJob>,
@@ -58,6 +60,33 @@ pub struct Table {
 struct Kept {
     row: Row,
     claimed: bool,
+    checked_in: CheckedIn,
+}
+
+/// A dead letter in the table.
+#[derive(Debug)]
+struct Buried {
+    letter: DeadLetter,
+    checked_in: CheckedIn,
+}
+
+/// The ref that a hook was checked in under after it was stored, for all its rows and dead
+/// letters.
+#[derive(Debug, Clone, Default)]
+struct CheckedIn(Arc<OnceLock<ClaimRef>>);
+
+impl CheckedIn {
+    /// It was checked in. The first ref stays.
+    fn learn(&self, claim: Option<&ClaimRef>) {
+        if let Some(claim) = claim {
+            self.0.get_or_init(|| claim.clone());
+        }
+    }
+
+    /// Where the body lies: as it came with the hook, or as it was learnt.
+    fn or(&self, claim: Option<ClaimRef>) -> Option<ClaimRef> {
+        claim.or_else(|| self.0.get().cloned())
+    }
 }
 
 /// A lane that stopped when one of its messages died.

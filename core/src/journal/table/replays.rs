@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::Table;
+use super::{Buried, Table};
 use crate::journal::dead_letter::DeadId;
 use crate::journal::error::JournalError;
 use crate::journal::replay::{ReplayJob, ReplayState};
@@ -73,7 +73,7 @@ impl Table {
             let after = (Bound::Excluded(job.progress.cursor), Bound::Unbounded);
             let next = self.dead.range(after).next();
             let next = next.filter(|(id, _)| **id <= job.progress.until);
-            let Some((&letter, found)) = next else {
+            let Some((&letter, Buried { letter: found, .. })) = next else {
                 job.state = ReplayState::Done;
                 break;
             };
@@ -89,7 +89,7 @@ impl Table {
     }
 
     fn send_again(&mut self, now: i64, letter: DeadId, job: &Text) -> Option<(RowId, Lane)> {
-        let letter = self.exhume(letter)?;
+        let Buried { letter, checked_in } = self.exhume(letter)?;
         if let Some(known) = letter
             .once
             .as_ref()
@@ -104,6 +104,7 @@ impl Table {
             lane: letter.lane,
             envelope: letter.envelope,
             claim: letter.claim,
+            check_in: letter.check_in,
             enqueued_at: letter.enqueued_at,
             due: now,
             attempts: 0,
@@ -112,6 +113,6 @@ impl Table {
             replay_id: Some(job.clone()),
             once: letter.once,
         };
-        Some((self.insert(row), lane))
+        Some((self.insert(row, checked_in), lane))
     }
 }

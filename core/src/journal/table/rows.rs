@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Kept, StoppedLane, Table, place};
+use super::{CheckedIn, Kept, StoppedLane, Table, place};
 use crate::journal::error::JournalError;
 use crate::journal::row::{Claim, Claimed, Enqueue, Enqueued, Lane, OnceState, Record, Row, RowId};
 use crate::text::Text;
@@ -82,6 +82,7 @@ impl Table {
             };
             self.once.insert(name.clone(), state);
         }
+        let checked_in = CheckedIn::default();
         let rows = hook.to.iter().map(|to| {
             let lane = Lane {
                 sink: to.sink.clone(),
@@ -93,6 +94,7 @@ impl Table {
                 lane: lane.clone(),
                 envelope: hook.envelope.clone(),
                 claim: hook.claim.clone(),
+                check_in: hook.check_in,
                 enqueued_at: now,
                 due: now,
                 attempts: 0,
@@ -101,13 +103,13 @@ impl Table {
                 replay_id: None,
                 once: hook.once.clone(),
             };
-            (self.insert(row), lane)
+            (self.insert(row, checked_in.clone()), lane)
         });
         Enqueued::Stored(rows.collect())
     }
 
     /// Keeps a row under the next number.
-    pub(super) fn insert(&mut self, mut row: Row) -> RowId {
+    pub(super) fn insert(&mut self, mut row: Row, checked_in: CheckedIn) -> RowId {
         self.next_row += 1;
         row.id = RowId(self.next_row);
         self.bytes += row.bytes() as u64;
@@ -116,6 +118,7 @@ impl Table {
         let kept = Kept {
             row,
             claimed: false,
+            checked_in,
         };
         self.rows.insert(RowId(self.next_row), kept);
         RowId(self.next_row)
@@ -158,7 +161,10 @@ impl Table {
 
     fn first(&self, lane: &Lane) -> Option<Row> {
         let (_, first) = self.lanes.get(lane)?.first()?;
-        self.rows.get(first).map(|kept| kept.row.clone())
+        let kept = self.rows.get(first)?;
+        let mut row = kept.row.clone();
+        row.claim = kept.checked_in.or(row.claim);
+        Some(row)
     }
 
     fn take(&mut self, id: RowId) {
@@ -185,6 +191,9 @@ impl Table {
     }
 
     fn record_one(&mut self, record: &Record) {
+        if let Some(kept) = self.rows.get(&record.row()) {
+            kept.checked_in.learn(record.claim());
+        }
         match record {
             Record::Release { row } => self.put_back(*row),
             Record::Retry {
@@ -193,6 +202,7 @@ impl Table {
                 attempts,
                 first_attempt_at,
                 maybe_stored,
+                ..
             } => {
                 if let Some(kept) = self.rows.get_mut(row) {
                     kept.row.due = *due;
@@ -202,8 +212,10 @@ impl Table {
                 }
                 self.put_back(*row);
             }
-            Record::Delivered { row, message_id } => {
-                let Some(row) = self.let_go(*row) else {
+            Record::Delivered {
+                row, message_id, ..
+            } => {
+                let Some(Kept { row, .. }) = self.let_go(*row) else {
                     return;
                 };
                 if let Some(known) = row.once.as_ref().and_then(|name| self.once.get_mut(name)) {
@@ -220,10 +232,12 @@ impl Table {
                 first_attempt_at,
                 died_at,
                 stop,
+                ..
             } => {
-                let Some(mut row) = self.let_go(*row) else {
+                let Some(mut kept) = self.let_go(*row) else {
                     return;
                 };
+                let row = &mut kept.row;
                 if let Some(known) = row.once.as_ref().and_then(|name| self.once.get_mut(name)) {
                     known.pending = known.pending.saturating_sub(1);
                     known.dead += 1;
@@ -239,17 +253,18 @@ impl Table {
                 }
                 row.attempts = *attempts;
                 row.first_attempt_at = *first_attempt_at;
-                self.bury(row, cause.clone(), *died_at);
+                self.bury(kept, cause.clone(), *died_at);
             }
         }
     }
 
-    fn let_go(&mut self, id: RowId) -> Option<Row> {
-        let Kept { row, .. } = self.rows.remove(&id)?;
+    fn let_go(&mut self, id: RowId) -> Option<Kept> {
+        let kept = self.rows.remove(&id)?;
+        let row = &kept.row;
         self.bytes = self.bytes.saturating_sub(row.bytes() as u64);
         self.busy.remove(&row.lane);
-        self.leave(&row.lane, place(&row));
-        Some(row)
+        self.leave(&row.lane, place(row));
+        Some(kept)
     }
 
     fn replay_settled(&mut self, id: Option<&Text>, delivered: bool) {

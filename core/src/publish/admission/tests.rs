@@ -309,3 +309,72 @@ fn an_attempt_counts_from_one() {
     };
     assert_eq!(hook(&envelope(), &context, &options()).attempt(), 4);
 }
+
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+#[test]
+fn a_hooks_trace_travels_as_attributes_where_it_is_asked_for() {
+    let mut traced = envelope();
+    traced.headers.push(("Traceparent".into(), TRACE.into()));
+    traced.headers.push(("Tracestate".into(), "a=1".into()));
+    let traces = |envelope: &Envelope, context: &DeliveryContext, options: &PublisherOptions| {
+        let admission = hook(envelope, context, options);
+        let names = ["traceparent", "tracestate"];
+        names.map(|name| admission.attributes().get(name).map(str::to_owned))
+    };
+    let (off, on) = (options(), builder().trace_context(true).build().unwrap());
+    let plain = DeliveryContext::batched();
+    assert_eq!(traces(&traced, &plain, &off), [None, None]);
+    let own = [Some(TRACE.to_owned()), Some("a=1".to_owned())];
+    assert_eq!(traces(&traced, &plain, &on), own);
+    assert_eq!(traces(&envelope(), &plain, &on), [None, None]);
+    // The attempt's own, whatever the hook came with, and as it is given.
+    let attempt = TRACE.replace("b7ad6b7169203331", "00f067aa0ba902b7");
+    let of_attempt = DeliveryContext {
+        trace_context: TraceContext::new(&attempt),
+        ..DeliveryContext::batched()
+    };
+    for options in [&off, &on] {
+        assert_eq!(
+            traces(&traced, &of_attempt, options),
+            [Some(attempt.clone()), None]
+        );
+    }
+}
+
+#[test]
+fn a_trace_leaves_the_data_alone_and_counts_as_any_attribute() {
+    let mut traced = envelope();
+    traced.headers.push(("traceparent".into(), TRACE.into()));
+    let context = DeliveryContext::batched();
+    let on = builder().trace_context(true).build().unwrap();
+    let (with, without) = (
+        hook(&traced, &context, &on),
+        hook(&traced, &context, &options()),
+    );
+    let data = |admission: &Admission| match admission.content() {
+        Content::Hook(hook) => hook.encode(),
+        Content::Plain(data) => data.clone(),
+    };
+    assert_eq!(data(&with), data(&without));
+    assert_eq!(
+        with.size() - without.size(),
+        "traceparent".len() + TRACE.len()
+    );
+}
+
+#[test]
+fn data_is_not_shown() {
+    let message = Message::new("hunter2");
+    let shown = format!("{message:?} {:?}", taken(message.clone()));
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert!(shown.contains("data_len: 7"), "{shown}");
+    let shown = format!(
+        "{:?}",
+        hook(&envelope(), &DeliveryContext::default(), &options())
+    );
+    assert!(
+        !shown.contains("push") && shown.contains("hook-1"),
+        "{shown}"
+    );
+}

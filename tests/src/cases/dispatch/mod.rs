@@ -3,6 +3,11 @@
 
 mod bodies;
 mod breaker;
+mod claim_corruption;
+mod claim_outages;
+mod claim_refusals;
+mod claim_restarts;
+mod claims;
 mod dead_letters;
 mod dying;
 mod endings;
@@ -23,7 +28,7 @@ use crate::harness::case::Case;
 use crate::harness::dispatching::hook;
 
 /// Every case through dispatch.
-pub(super) const CASES: [&[Case]; 11] = [
+pub(super) const CASES: [&[Case]; 16] = [
     ordering::CASES,
     restarts::CASES,
     token_service::CASES,
@@ -35,6 +40,11 @@ pub(super) const CASES: [&[Case]; 11] = [
     bodies::CASES,
     endings::CASES,
     dying::CASES,
+    claims::CASES,
+    claim_outages::CASES,
+    claim_restarts::CASES,
+    claim_corruption::CASES,
+    claim_refusals::CASES,
 ];
 
 /// The failure of a row that has to be a dead letter.

@@ -73,6 +73,7 @@ fn start(env: &Env, journal: &Arc<Watched>, options: DispatchOptions) -> (Dispat
     let plan = Plan {
         journal: Arc::clone(journal),
         sinks: vec![("topic".to_owned(), PubsubSink::new(publisher))],
+        claims: None,
         options,
         observer: Box::new(move |event| {
             if let Event::Settled(settled) = event {

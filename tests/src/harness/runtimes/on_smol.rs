@@ -12,7 +12,7 @@ use pubsink_runtime::{Driver, Publisher};
 use pubsink_smol::{HttpClient, Smol};
 use smol::Executor;
 
-use crate::harness::any::AnyTransport;
+use crate::harness::any::{AnyClaims, AnyTransport};
 use crate::harness::dispatching::Plan;
 use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, connect_dispatch, sleep};
 
@@ -114,10 +114,17 @@ impl Host for SmolHost {
         pubsink_runtime::connect_recorded(spec.options, runtime, transport, spec.tokens, 1, sink)
     }
 
+    fn claims(&self, url: &str) -> AnyClaims {
+        AnyClaims::new(pubsink_smol::claims::open(url).expect("it is the URL of a directory"))
+    }
+
     fn dispatch(&self, plan: Plan) -> Dispatch {
         let mut builder = pubsink_smol::dispatch(plan.journal).options(plan.options);
         for (name, sink) in plan.sinks {
             builder = builder.sink(name, sink);
+        }
+        if let Some(claims) = plan.claims {
+            builder = builder.claims(claims);
         }
         let builder = builder.on_event(plan.observer).seed(1);
         let spawned = builder.spawn_on(self.0.clone());

@@ -10,7 +10,7 @@ use pubsink_runtime::{Driver, Publisher};
 use pubsink_tokio::{HttpClient, Tokio};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::harness::any::AnyTransport;
+use crate::harness::any::{AnyClaims, AnyTransport};
 use crate::harness::dispatching::Plan;
 use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, connect_dispatch, sleep};
 
@@ -101,11 +101,18 @@ impl Host for TokioHost {
         pubsink_runtime::connect_recorded(spec.options, runtime, transport, spec.tokens, 1, sink)
     }
 
+    fn claims(&self, url: &str) -> AnyClaims {
+        AnyClaims::new(pubsink_tokio::claims::open(url).expect("it is the URL of a directory"))
+    }
+
     fn dispatch(&self, plan: Plan) -> Dispatch {
         let _inside = self.0.enter();
         let mut builder = pubsink_tokio::dispatch(plan.journal).options(plan.options);
         for (name, sink) in plan.sinks {
             builder = builder.sink(name, sink);
+        }
+        if let Some(claims) = plan.claims {
+            builder = builder.claims(claims);
         }
         let spawned = builder.on_event(plan.observer).seed(1).spawn();
         spawned.expect("the case's options are in range")

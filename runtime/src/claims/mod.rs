@@ -1,4 +1,14 @@
 //! Where bodies lie that are too large to travel.
+//!
+//! - [`ClaimStore`]: what a store is. [`redeem`] is how a consumer gets a body out of one.
+//! - [`DirectoryClaims`]: a directory, on any runtime that can [run what blocks](Unblock).
+//! - [`MemoryClaims`]: for tests and demonstrations.
+//!
+//! The runtimes' own crates open one by its URL.
+
+mod directory;
+mod files;
+mod memory;
 
 use std::future::Future;
 use std::ops::Range;
@@ -6,7 +16,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pubsink_core::claim::{ClaimError, ClaimRef, verify};
+pub use directory::{DirectoryClaims, Unblock};
+pub use memory::MemoryClaims;
+use pubsink_core::claim::{ClaimError, ClaimRef, verify, verify_size};
 
 /// An object store for bodies, by claim ref. Nothing here ever deletes one.
 ///
@@ -33,7 +45,8 @@ pub trait ClaimStore: Send + Sync + 'static {
         max: u64,
     ) -> impl Future<Output = Result<Bytes, ClaimError>> + Send;
 
-    /// A part of what lies under a ref. The part ends where the object does.
+    /// A part of what lies under a ref. The part ends where the object does, so one that starts
+    /// behind it is empty.
     fn fetch_range(
         &self,
         claim: &ClaimRef,
@@ -61,11 +74,8 @@ pub async fn redeem(
     let body = match store.fetch(claim, size).await {
         // There is more than was checked in.
         Err(ClaimError::TooLarge { size: found, .. }) => {
-            return Err(ClaimError::Integrity {
-                what: "size",
-                found: found.to_string().into(),
-                expected: size.to_string().into(),
-            });
+            verify_size(found, size)?;
+            return Err(ClaimError::TooLarge { size: found, max });
         }
         fetched => fetched?,
     };

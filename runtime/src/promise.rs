@@ -1,17 +1,37 @@
 //! Answers that are given whatever happens.
 
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt as _;
+
+/// Does the work, and gives what it came to, whatever happens to it.
+pub(crate) fn promised<T, F: FnOnce(T)>(
+    work: impl Future<Output = T>,
+    lost: fn() -> T,
+    give: F,
+) -> impl Future<Output = ()> {
+    let promise = Promise::new(lost, give);
+    async move {
+        // All of it moves in, so that it is dropped with the task.
+        let mut promise = promise;
+        let done = AssertUnwindSafe(work).catch_unwind().await;
+        promise.value = done.ok();
+    }
+}
+
 /// A task's answer, given when it ends in any way: done, panicked, aborted, or dropped by its
 /// runtime.
-pub(super) struct Promise<T, F: FnOnce(T)> {
+struct Promise<T, F: FnOnce(T)> {
     /// What the task came to. None: it did not come to its end.
-    pub(super) value: Option<T>,
+    value: Option<T>,
     lost: fn() -> T,
     give: Option<F>,
 }
 
 impl<T, F: FnOnce(T)> Promise<T, F> {
     /// Gives what the task came to, or `lost`.
-    pub(super) fn new(lost: fn() -> T, give: F) -> Self {
+    fn new(lost: fn() -> T, give: F) -> Self {
         Self {
             value: None,
             lost,

@@ -1,0 +1,97 @@
+//! `claims get`.
+
+use std::fs;
+
+use pubsink_core::claim::sha256_hex;
+
+use super::super::support::{Scratch, pubsink};
+use super::{flip, objects, put};
+
+#[test]
+fn a_body_is_written_where_it_is_wanted() {
+    let scratch = Scratch::new();
+    let (dir, output) = (scratch.path("claims"), scratch.path("out"));
+    let claim = put(&dir, "one", "a body");
+    let get = ["claims", "get", claim.as_str(), "--claims", &dir];
+    assert_eq!(pubsink(&get).done().exits(0).stdout, "a body");
+    let sha256 = sha256_hex(b"a body").to_uppercase();
+    let verified = ["--sha256", &sha256, "--size", "6", "--output", &output];
+    let done = pubsink(&get).arguments(&verified).done().exits(0);
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
+    assert_eq!(fs::read(&output).unwrap(), b"a body");
+}
+
+#[test]
+fn a_body_that_was_changed_is_an_error_and_written_nowhere() {
+    let scratch = Scratch::new();
+    let (dir, output) = (scratch.path("claims"), scratch.path("out"));
+    let claim = put(&dir, "one", "a body");
+    flip(&dir);
+    let get = [
+        "claims",
+        "get",
+        claim.as_str(),
+        "--claims",
+        &dir,
+        "--output",
+        &output,
+    ];
+    let sha256 = sha256_hex(b"a body");
+    for (size, what) in [("6", "sha256"), ("5", "size"), ("7", "size")] {
+        let run = pubsink(&get).arguments(&["--sha256", &sha256, "--size", size]);
+        let done = run.done().exits(1);
+        let words = format!("pubsink: what lies under the claim is not its body: {what} is ");
+        assert!(done.stderr.starts_with(&words), "{}", done.stderr);
+        assert!(!fs::exists(&output).unwrap());
+    }
+}
+
+#[test]
+fn what_cannot_be_had_is_told_apart() {
+    let scratch = Scratch::new();
+    let dir = scratch.path("claims");
+    let claim = put(&dir, "one", "a body");
+    let get = ["claims", "get", claim.as_str(), "--claims"];
+    let large = pubsink(&get).arguments(&[&dir, "--max-bytes", "5"]);
+    let large = large.done().exits(1).stderr;
+    assert!(
+        large.contains("has 6 bytes, over the limit of 5"),
+        "{large}"
+    );
+    fs::remove_file(&objects(&dir)[0]).unwrap();
+    let gone = pubsink(&get).arguments(&[&dir]).done().exits(1).stderr;
+    assert_eq!(gone, "pubsink: the store has no claim of that ref\n");
+    let nowhere = scratch.path("nowhere");
+    let away = pubsink(&get).arguments(&[&nowhere]).done().exits(1).stderr;
+    assert!(
+        away.starts_with("pubsink: the claim store is unavailable: "),
+        "{away}"
+    );
+}
+
+#[test]
+fn bad_usage_repeats_no_secret() {
+    let scratch = Scratch::new();
+    let dir = scratch.path("claims");
+    let claim = put(&dir, "one", "a body");
+    let signed = format!("urn:ankusa:claim:v2:acme:{}:1790345000:hunter2", claim.id());
+    for (claim, url) in [
+        (signed.as_str(), dir.as_str()),
+        (claim.as_str(), "gs://hunter2@bucket"),
+    ] {
+        let get = ["claims", "get", claim, "--claims", url];
+        let done = pubsink(&get).done().exits(2);
+        assert!(!done.stderr.contains("hunter2"), "{}", done.stderr);
+    }
+    let half = [
+        "claims",
+        "get",
+        claim.as_str(),
+        "--claims",
+        &dir,
+        "--size",
+        "6",
+    ];
+    let half = pubsink(&half).done().exits(2).stderr;
+    assert!(half.contains("--sha256"), "{half}");
+}

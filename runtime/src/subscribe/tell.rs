@@ -1,0 +1,63 @@
+//! Telling the log what happened.
+
+use pubsink_core::subscribe::{CallClass, SubscribeEvent};
+use pubsink_core::wire::subscribe::Unreadable;
+
+use super::shared::Shared;
+
+/// The most messages of one answer that the log names.
+const NAMED_MAX: usize = 10;
+
+pub(super) fn tell(subscription: &str, event: &SubscribeEvent) {
+    match event {
+        SubscribeEvent::StreamOpened(stream) => {
+            tracing::debug!(subscription, stream = stream.number(), "a stream is open");
+        }
+        // Servers end each stream now and then.
+        SubscribeEvent::Interrupted { failure, again_in } if is_common(failure.class) => {
+            let (reason, again_in) = (&failure.reason, again_in.as_secs_f64());
+            tracing::debug!(subscription, %reason, again_in, "no messages come; asking again");
+        }
+        SubscribeEvent::Interrupted { failure, again_in } => {
+            let (reason, again_in) = (&failure.reason, again_in.as_secs_f64());
+            tracing::warn!(subscription, %reason, again_in, "no messages come; asking again");
+        }
+        SubscribeEvent::CallFailed { what, ids, failure } => {
+            let reason = &failure.reason;
+            tracing::warn!(subscription, what, ids, %reason, "a call about leases failed");
+        }
+        SubscribeEvent::Redelivered { message_id } => {
+            tracing::debug!(subscription, %message_id, "a message in hand came again");
+        }
+        SubscribeEvent::GaveUp(reason) => {
+            tracing::error!(subscription, %reason, "the subscription is given up");
+        }
+        other => tracing::debug!(subscription, event = ?other, "something happened"),
+    }
+}
+
+/// Counts messages that could not be read, and names them.
+pub(super) fn unreadable(shared: &Shared, messages: &[Unreadable]) {
+    if messages.is_empty() {
+        return;
+    }
+    shared.add_unreadable(messages.len());
+    let subscription = shared.name();
+    for message in messages.iter().take(NAMED_MAX) {
+        tracing::warn!(
+            subscription,
+            message_id = message.message_id.as_ref().map(|id| id.as_str()),
+            ack_id = message.ack_id.as_ref().map(|id| id.as_str()),
+            problem = %message.problem,
+            "a message could not be read"
+        );
+    }
+    if messages.len() > NAMED_MAX {
+        let more = messages.len() - NAMED_MAX;
+        tracing::warn!(subscription, more, "more messages could not be read");
+    }
+}
+
+fn is_common(class: CallClass) -> bool {
+    matches!(class, CallClass::Transient | CallClass::Throttled(_))
+}
