@@ -1,7 +1,7 @@
 //! Claims: bodies too large to travel in the message, checked in at an object store.
 //!
 //! - [`ClaimRef`]: the name of one. It travels in place of the body.
-//! - [`verify`]: whether the bytes that lie there are the ones that were checked in.
+//! - [`verify()`]: whether the bytes that lie there are the ones that were checked in.
 //! - [`ClaimError`]: why a body could not be checked in or redeemed.
 //! - [`object_key`]: where a claim lies in a store, and [`ClaimsUrl`]: where a store is.
 //! - [`endpoint`]: what an HTTP endpoint that hands claims out answers.

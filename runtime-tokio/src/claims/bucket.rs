@@ -49,8 +49,13 @@ impl BucketClaims {
     }
 
     async fn size_of(&self, path: &Path) -> Result<u64, ClaimError> {
-        let found = self.store.head(path).await;
-        Ok(found.map_err(|error| claim_error(&error))?.size)
+        let found = match self.store.head(path).await {
+            Ok(found) => return Ok(found.size),
+            // The reply to a HEAD does not tell what was not found, claim or bucket.
+            Err(Error::NotFound { .. }) => self.store.get_opts(path, GetOptions::default()).await,
+            Err(error) => Err(error),
+        };
+        Ok(found.map_err(|error| claim_error(&error))?.meta.size)
     }
 
     async fn put(&self, path: &Path, body: Bytes, mode: PutMode) -> Result<(), Error> {

@@ -10,18 +10,16 @@ const WORDS_MAX: usize = 300;
 /// The claim's error. A bucket that is not there has lost no claims: it is named wrong, or not
 /// made yet.
 pub(super) fn claim_error(error: &Error) -> ClaimError {
-    let not_found = matches!(error, Error::NotFound { .. });
-    match not_found && !is_of_bucket(&error.to_string()) {
-        true => ClaimError::NotFound,
-        false => ClaimError::unavailable(detail(error)),
+    match error {
+        Error::NotFound { .. } if !is_of_bucket(&error.to_string()) => ClaimError::NotFound,
+        error => ClaimError::unavailable(detail(error)),
     }
 }
 
-/// The three providers' words for it.
+/// Whether it is the bucket that was not found, in the providers' words.
 fn is_of_bucket(text: &str) -> bool {
-    ["NoSuchBucket", "ContainerNotFound", "bucket does not exist"]
-        .iter()
-        .any(|words| text.contains(words))
+    let code = element(text, "Code");
+    matches!(code.as_deref(), Some("NoSuchBucket" | "ContainerNotFound"))
 }
 
 /// What an error says. Of a reply, its status, and the code and message of its error document: the

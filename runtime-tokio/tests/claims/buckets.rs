@@ -221,25 +221,32 @@ async fn a_body_that_is_too_large_is_not_read() {
 #[tokio::test]
 async fn a_missing_claim_and_a_missing_bucket_are_two_things() {
     let missing = |code: &str| {
-        let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
-        Scripted::new([reply("404 Not Found", &[], &body)])
+        let key = "<Key>hooks/eu/NoSuchBucket/x</Key>";
+        let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code>{key}</Error>");
+        reply("404 Not Found", &[], &body)
     };
-    let claim = claim("acme", "one");
+    let get = |code| Scripted::new([missing(code)]);
+    // The reply to a HEAD does not tell them apart.
+    let head = |code| Scripted::new([reply("404 Not Found", &[], ""), missing(code)]);
+    // A tenant may have any name.
+    let claim = claim("NoSuchBucket", "one");
     for code in ["NoSuchKey", "BlobNotFound"] {
-        let server = missing(code);
-        assert_eq!(
-            s3(&server).fetch(&claim, 9).await,
-            Err(ClaimError::NotFound)
-        );
+        let fetched = s3(&get(code)).fetch(&claim, 9).await;
+        assert_eq!(fetched, Err(ClaimError::NotFound));
+        let size = s3(&head(code)).size(&claim).await;
+        assert_eq!(size, Err(ClaimError::NotFound));
     }
     for code in ["NoSuchBucket", "ContainerNotFound"] {
-        let said = unavailable(s3(&missing(code)).fetch(&claim, 9).await);
-        assert_eq!(said, format!("404 Not Found: {code}"));
-        let said = unavailable(s3(&missing(code)).check_in(&claim, "x".into()).await);
-        assert_eq!(said, format!("404 Not Found: {code}"));
+        for said in [
+            unavailable(s3(&get(code)).fetch(&claim, 9).await),
+            unavailable(s3(&head(code)).size(&claim).await),
+            unavailable(s3(&get(code)).check_in(&claim, "x".into()).await),
+        ] {
+            assert_eq!(said, format!("404 Not Found: {code}"));
+        }
     }
     // A body is checked in where nothing is, so it is the bucket that is not found.
-    unavailable(s3(&missing("NoSuchKey")).check_in(&claim, "x".into()).await);
+    unavailable(s3(&get("NoSuchKey")).check_in(&claim, "x".into()).await);
 }
 
 #[tokio::test]

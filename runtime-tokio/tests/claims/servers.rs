@@ -104,6 +104,7 @@ async fn without_its_bucket(store: &Claims) {
     let claim = claim("acme", "one");
     unavailable(store.check_in(&claim, body("one", 9)).await);
     unavailable(store.fetch(&claim, 9).await);
+    unavailable(store.size(&claim).await);
 }
 
 fn unavailable<T: std::fmt::Debug>(result: Result<T, ClaimError>) -> String {
