@@ -161,7 +161,7 @@ impl Streams {
     }
 
     /// The current stream, where something has to be sent on it.
-    pub(super) fn to_ping(&mut self, now: Instant, keepalive: Duration) -> Option<StreamId> {
+    pub(super) fn due_for_ping(&mut self, now: Instant, keepalive: Duration) -> Option<StreamId> {
         let stream = self.current.as_mut()?;
         if stream.spoke + keepalive > now {
             return None;

@@ -75,7 +75,7 @@ impl Subscriber {
             });
             return true;
         }
-        if let Some(id) = self.streams.to_ping(now, keepalive) {
+        if let Some(id) = self.streams.due_for_ping(now, keepalive) {
             self.outputs.push_back(SubscribeOutput::Ping(id));
             return true;
         }
