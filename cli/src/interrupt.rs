@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_channel::{Receiver, bounded};
 
 use crate::exit::{CommandError, Exit};
-use crate::token_command;
+use crate::groups;
 
 /// Tells everyone that holds a clone when the command was asked to finish.
 #[derive(Debug, Clone)]
@@ -18,13 +18,19 @@ impl Interrupt {
         let second = AtomicBool::new(false);
         ctrlc::set_handler(move || {
             if second.swap(true, Ordering::Relaxed) {
-                token_command::end_all();
+                groups::end_all();
                 std::process::exit(Exit::Interrupted.code().into());
             }
             sender.close();
         })
         .map_err(|error| CommandError::new("cannot listen for signals", error))?;
         Ok(Self(receiver))
+    }
+
+    /// One that is asked for by closing the channel.
+    #[cfg(test)]
+    pub(crate) fn of(receiver: Receiver<()>) -> Self {
+        Self(receiver)
     }
 
     /// Whether the command was asked to finish.

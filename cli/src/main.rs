@@ -15,15 +15,17 @@ mod describe;
 mod emulator;
 mod exit;
 mod filter;
+mod groups;
 mod interrupt;
 mod journal;
 mod logs;
 mod publish;
-mod pull;
+mod read_back;
 mod replay;
 mod run;
 mod runtime;
 mod say;
+mod subscribe;
 mod telemetry;
 mod token_command;
 mod topic;
@@ -37,7 +39,8 @@ use telemetry::TelemetryFlags;
 ///
 /// Start with `pubsink demo`, which needs neither an account nor a network. Then run
 /// `pubsink emulator --topic hooks` in one terminal, and publish to it from another with
-/// `--project local` and its address in PUBSUB_EMULATOR_HOST.
+/// `--project local` and its address in PUBSUB_EMULATOR_HOST. `subscribe` receives what was
+/// published.
 ///
 /// With `publish --journal DIR` hooks are kept on disk until they are delivered; `journal`,
 /// `dead-letters` and `replay` look at what is in DIR and send again what was given up.
@@ -55,6 +58,7 @@ enum Command {
     Demo(demo::Arguments),
     Publish(Box<publish::Arguments>),
     Replay(Box<replay::Arguments>),
+    Subscribe(Box<subscribe::Arguments>),
     DeadLetters(dead_letters::Arguments),
     Journal(journal::Arguments),
     Claims(claims::Arguments),
@@ -69,6 +73,7 @@ impl Command {
         match self {
             Self::Publish(arguments) => Some(&arguments.telemetry),
             Self::Replay(arguments) => Some(&arguments.telemetry),
+            Self::Subscribe(arguments) => Some(&arguments.telemetry),
             Self::Bench(arguments) => Some(&arguments.telemetry),
             Self::Demo(_)
             | Self::DeadLetters(_)
@@ -84,6 +89,7 @@ impl Command {
             Self::Demo(arguments) => demo::run(arguments),
             Self::Publish(arguments) => publish::run(arguments),
             Self::Replay(arguments) => replay::run(arguments),
+            Self::Subscribe(arguments) => subscribe::run(arguments),
             Self::DeadLetters(arguments) => dead_letters::run(arguments),
             Self::Journal(arguments) => journal::run(arguments),
             Self::Claims(arguments) => claims::run(arguments),
@@ -101,7 +107,7 @@ fn main() -> Exit {
         let telemetry = telemetry.unwrap_or_default();
         logs::to_stderr(telemetry.spans());
         let done = command.run();
-        token_command::end_all();
+        groups::end_all();
         telemetry.end();
         done
     });

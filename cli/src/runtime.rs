@@ -11,7 +11,8 @@ use smol::Executor;
 use tokio::runtime::Builder;
 
 use crate::claims::Store;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, Exit};
+use crate::subscribe::{self, Opening};
 
 /// Which runtime, and with it which HTTP client.
 #[derive(Debug, Clone, Copy, Args)]
@@ -58,6 +59,14 @@ impl RuntimeFlag {
         match self.runtime {
             Name::Tokio => Store::on_tokio(url),
             Name::Smol => Store::on_smol(url),
+        }
+    }
+
+    /// Opens a subscription, and handles its messages until the end.
+    pub(crate) fn serve(self, opening: Opening) -> Result<Exit, CommandError> {
+        match self.runtime {
+            Name::Tokio => subscribe::on_tokio(opening),
+            Name::Smol => subscribe::on_smol(opening),
         }
     }
 

@@ -4,7 +4,6 @@ use std::io::{self, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,8 @@ use nix::unistd::Pid;
 use pubsink_core::token::Token;
 use pubsink_tokio::NoToken;
 
+use crate::groups::running;
+
 /// How long a token command may run. Below the core's own limit, so that it is ended too.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(25);
 /// How long its output may take to arrive once it ended. What it left running in the background
@@ -20,21 +21,6 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(25);
 const LAST_OUTPUT: Duration = Duration::from_millis(250);
 /// The most bytes of its output that are read: no token is as long.
 const OUTPUT_MAX: u64 = 64 * 1024;
-
-/// The process groups of commands that run.
-static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
-
-/// Ends every command that runs, with all that it started: this process is about to end, and
-/// nobody else would.
-pub(crate) fn end_all() {
-    for group in RUNNING
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .iter()
-    {
-        let _ = killpg(*group, Signal::SIGKILL);
-    }
-}
 
 /// Runs it by the shell.
 pub(crate) fn run(command: &str) -> Result<Token, NoToken> {
@@ -59,8 +45,8 @@ struct Child {
 }
 
 fn start(command: &str) -> Result<(Child, Receiver<Vec<u8>>), String> {
-    // Held meanwhile, so that no command starts unseen by `end_all`.
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    // Held meanwhile, so that no command starts unseen.
+    let mut running = running();
     let mut child = Command::new("sh")
         .args(["-c", command])
         .stdin(Stdio::null())
@@ -109,7 +95,7 @@ impl Child {
 
     /// How it ended, once it did. From then on its id may be another process's.
     fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = running();
         let ended = self.child.try_wait();
         if !matches!(ended, Ok(None)) {
             running.retain(|group| *group != self.group);

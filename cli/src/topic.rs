@@ -37,12 +37,33 @@ impl Topic {
     /// Options for the topic, and whether it is an emulator's, named by `PUBSUB_EMULATOR_HOST`.
     pub(crate) fn options(&self) -> Result<(PublisherOptionsBuilder, bool), CommandError> {
         let options = PublisherOptions::builder(&self.project, &self.topic);
-        if let Some(url) = &self.endpoint {
-            return Ok((options.endpoint(url), false));
+        Ok(match Place::of(self.endpoint.as_deref())? {
+            Place::Default => (options, false),
+            Place::Url(url) => (options.endpoint(url), false),
+            Place::Emulator(host) => (options.emulator(&host), true),
+        })
+    }
+}
+
+/// Where the service is.
+pub(crate) enum Place<'a> {
+    /// Where it always is.
+    Default,
+    /// Where `--endpoint` says.
+    Url(&'a str),
+    /// It is the emulator, at host:port, that `PUBSUB_EMULATOR_HOST` names.
+    Emulator(String),
+}
+
+impl<'a> Place<'a> {
+    /// What `--endpoint` says, else the variable.
+    pub(crate) fn of(endpoint: Option<&'a str>) -> Result<Self, CommandError> {
+        if let Some(url) = endpoint {
+            return Ok(Self::Url(url));
         }
         let host = std::env::var_os(EMULATOR_HOST).unwrap_or_default();
         if host.is_empty() {
-            return Ok((options, false));
+            return Ok(Self::Default);
         }
         // What is set, however wrong, must never lead to the real service.
         let wrong = |expected: &str| {
@@ -50,7 +71,7 @@ impl Topic {
         };
         let host = host.to_str().ok_or_else(|| wrong("at least text"))?;
         match Endpoint::emulator(host) {
-            Ok(_) => Ok((options.emulator(host), true)),
+            Ok(_) => Ok(Self::Emulator(host.to_owned())),
             Err(OptionError { expected, .. }) => Err(wrong(expected.as_ref())),
         }
     }

@@ -267,8 +267,8 @@ pub enum Ceiling {
 pub enum ClaimProblem {
     /// The body needs a claim, and none was handed in with the delivery.
     #[error(
-        "the body has {size} bytes, over inline_max_bytes ({max}), and no claim came with the \
-         delivery; check the body in first, or raise inline_max_bytes"
+        "the body has {size} bytes, over inline_max_bytes ({max}), and there is neither a claim store \
+         nor a claim for it; give a claim store (--claims), or raise inline_max_bytes"
     )]
     Missing {
         /// The body's size.

@@ -100,6 +100,31 @@ fn a_ref_is_made_of_its_parts_by_the_same_rules() {
 }
 
 #[test]
+fn a_signature_in_another_place_is_not_repeated() {
+    let signed = |tenant: &str, id: &str, sig: &str| {
+        parse(&format!(
+            "urn:ankusa:claim:v2:{tenant}:{id}:1790345000:{sig}"
+        ))
+        .unwrap_err()
+    };
+    for refused in [
+        signed("acme", SIG, ULID),
+        signed("acme", &SIG[1..], ULID),
+        signed(&format!("{SIG}="), ULID, "acme"),
+        parse(&v1("acme", SIG)).unwrap_err(),
+        ClaimRef::new("acme", SIG).unwrap_err(),
+        ClaimRef::new("acme", &format!("{ULID}:1:{SIG}")).unwrap_err(),
+    ] {
+        let shown = format!("{refused} {refused:?}");
+        assert!(!shown.contains(&SIG[1..9]), "{shown}");
+        assert!(shown.contains("[redacted]"), "{shown}");
+    }
+    // A plain ref tells what is wrong with it.
+    let refused = parse(&v1("acme", &ULID[1..])).unwrap_err().to_string();
+    assert!(refused.contains(&ULID[1..]), "{refused}");
+}
+
+#[test]
 fn every_part_and_no_other_has_to_be_there() {
     for text in [
         format!("{}:extra", v1("acme", ULID)),

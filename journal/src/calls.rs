@@ -60,6 +60,8 @@ pub(crate) enum Look {
     Replays,
     Totals,
     Counts,
+    /// Whether a row has a body of more bytes than this, and no claim.
+    Unclaimed(usize),
     /// The dead letters among the next ones behind a number.
     Letters {
         filter: Filter,
@@ -77,6 +79,7 @@ pub(crate) enum Looked {
     Replays(Vec<ReplayJob>),
     Totals(Totals),
     Counts(Vec<(Lane, u64)>),
+    Unclaimed(bool),
     Letters(Letters),
 }
 

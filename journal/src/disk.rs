@@ -117,6 +117,18 @@ impl DiskJournal {
         expect!(self.look(Look::Counts).await?, Looked::Counts(counts) => counts)
     }
 
+    /// Whether a row, also of a stopped lane, has a body of more than `over` bytes and no claim:
+    /// without a claim store a sink that sends no more than that could not deliver it. Goes
+    /// through all rows, as [`counts`](Self::counts) does.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError`]: the disk failed.
+    pub async fn has_unclaimed(&self, over: usize) -> Result<bool, JournalError> {
+        let look = self.look(Look::Unclaimed(over)).await?;
+        expect!(look, Looked::Unclaimed(has) => has)
+    }
+
     fn spawn(
         &self,
         dir: &Path,

@@ -292,3 +292,32 @@ fn many_callers_are_answered_each() {
     rows.dedup();
     assert_eq!(rows.len(), 200);
 }
+
+#[test]
+fn rows_with_a_body_over_a_limit_and_no_claim_are_found() {
+    let dir = Dir::new();
+    let journal = open(&dir).unwrap();
+    smol::block_on(async {
+        // Each has the body "body". The second one of a key is given out to nobody.
+        let known = ClaimRef::derive(Some("tenant"), NOW, "0").unwrap();
+        let mut came = hook("0", "src", &["a"]);
+        came.claim = Some(known.clone());
+        enqueue(&journal, NOW, came).await;
+        assert_eq!(journal.has_unclaimed(0).await, Ok(false));
+        let first = enqueue(&journal, NOW, hook("1", "src", &["b/key"])).await;
+        let second = enqueue(&journal, NOW, hook("2", "src", &["b/key"])).await;
+        for (over, has) in [(3, true), (4, false), (usize::MAX, false)] {
+            assert_eq!(journal.has_unclaimed(over).await, Ok(has), "{over}");
+        }
+        for row in [first, second] {
+            assert_eq!(journal.has_unclaimed(3).await, Ok(true));
+            claim(&journal, all_of(lane("b/key", "src"))).await;
+            let record = vec![claimed(retry(row[0], NOW), &known)];
+            journal.record(record).await.unwrap();
+            let record = vec![delivered(row[0])];
+            claim(&journal, all_of(lane("b/key", "src"))).await;
+            journal.record(record).await.unwrap();
+        }
+        assert_eq!(journal.has_unclaimed(0).await, Ok(false));
+    });
+}

@@ -23,6 +23,9 @@ mod dispatch_page {}
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/claims.md")]
 mod claims_page {}
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/subscribing.md")]
+mod subscribing_page {}
 
 mod builder;
 pub mod claims;

@@ -1,8 +1,6 @@
 //! `pubsink claims get`: one body out of a store.
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use clap::Args;
@@ -10,7 +8,8 @@ use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_tokio::claims::{ClaimStore as _, Claims, redeem};
 use tokio::runtime::Builder;
 
-use super::StoreFlag;
+use super::store::caught;
+use super::{StoreFlag, output};
 use crate::exit::{CommandError, Exit};
 use crate::say::say;
 
@@ -51,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     let store = arguments.store.open()?;
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandError::new("cannot start the runtime", error))?;
-    let body = runtime.block_on(arguments.body(&store, &claim));
+    let body = runtime.block_on(caught(arguments.body(&store, &claim)));
     runtime.shutdown_background();
     let body = match body {
         Ok(body) => body,
@@ -60,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
             return Ok(Exit::Failed);
         }
     };
-    if let Err(error) = write(&arguments.output, &body) {
+    if let Err(error) = output::write(&arguments.output, &body) {
         let output = arguments.output.display();
         say(format_args!(
             "pubsink: cannot write --output {output}: {error}"
@@ -84,13 +83,4 @@ fn sha256(text: &str) -> Result<String, String> {
         true => Ok(text.to_ascii_lowercase()),
         false => Err("it has to be 64 hex digits".to_owned()),
     }
-}
-
-fn write(output: &Path, body: &[u8]) -> io::Result<()> {
-    if output != Path::new("-") {
-        return fs::write(output, body);
-    }
-    let mut out = io::stdout();
-    out.write_all(body)?;
-    out.flush()
 }

@@ -2,8 +2,10 @@
 //!
 //! [`store`] is what `publish --claims` checks them in at.
 
+mod accepting;
 mod connection;
 mod get;
+mod output;
 mod serve;
 mod service;
 mod store;
@@ -14,7 +16,7 @@ use clap::{Args, Subcommand};
 use pubsink_tokio::claims::Claims;
 
 use crate::exit::{CommandError, Exit};
-pub(crate) use store::Store;
+pub(crate) use store::{Store, caught};
 
 /// Hand out bodies that publish --claims has checked in at a claim store.
 ///

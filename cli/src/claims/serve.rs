@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
 use futures_util::future::{Either, select};
@@ -16,6 +16,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
+use super::accepting::Failures;
 use super::service::Service;
 use super::{StoreFlag, connection, tokens};
 use crate::exit::{CommandError, Exit};
@@ -94,13 +95,16 @@ async fn serve(
 ) -> io::Result<()> {
     let listener = Listener::from_std(listener)?;
     let free = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+    let mut failures = Failures::default();
     loop {
         let accepting = pin!(accept(&listener, &free));
         let (stream, permit) = match select(pin!(interrupt.asked()), accepting).await {
             Either::Left(_) => break,
             Either::Right((Ok(accepted), _)) => accepted,
             Either::Right((Err(error), _)) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                if let Some(failures) = failures.failed(Instant::now()) {
+                    tracing::warn!(%error, failures, "connections could not be accepted");
+                }
                 sleep(AFTER_FAILED_ACCEPT).await;
                 continue;
             }

@@ -18,6 +18,8 @@ use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_tokio::claims::{ClaimStore as _, Claims};
 use tokio::time::timeout;
 
+use super::store::caught;
+
 /// How long the store may take for one call, a piece of a body at most.
 const STORE_MAX: Duration = Duration::from_secs(30);
 
@@ -41,7 +43,8 @@ pub(super) async fn answer(
         Decision::Answer(answer) => (answer, None),
         Decision::Find(find) => (service.find(&find).await, Some(find)),
     };
-    tracing::debug!(%method, path, status = answer.status.as_u16(), "claims");
+    let (path, status) = (logged(path), answer.status.as_u16());
+    tracing::debug!(%method, path, status, "claims");
     let body = match (answer.body, find) {
         (Body::Claim(range), Some(find)) => body(service, find.claim().clone(), range),
         (Body::Bytes(bytes), _) => whole(bytes),
@@ -83,6 +86,14 @@ impl Service {
     }
 }
 
+/// A claim's path. Of any other one nothing: whoever asks has written it.
+fn logged(path: &str) -> String {
+    let claim = path.strip_prefix("/v1/claims/");
+    let claim = claim.and_then(|claim| claim.split_once('/'));
+    let claim = claim.and_then(|(tenant, id)| ClaimRef::new(tenant, id).ok());
+    claim.map_or_else(|| "another path".to_owned(), |claim| claim.path())
+}
+
 /// A part of a claim, of which a piece at a time is in memory.
 fn body(service: Arc<Service>, claim: ClaimRef, range: Range<u64>) -> Sent {
     let pieces = stream::iter(pieces(range, PIECE_BYTES)).then(move |piece| {
@@ -100,5 +111,6 @@ fn whole(bytes: Bytes) -> Sent {
 
 async fn in_time<T>(call: impl Future<Output = Result<T, ClaimError>>) -> Result<T, ClaimError> {
     let late = |_| Err(ClaimError::unavailable("no answer within 30 s"));
-    timeout(STORE_MAX, call).await.unwrap_or_else(late)
+    let answered = timeout(STORE_MAX, caught(call)).await;
+    answered.unwrap_or_else(late)
 }

@@ -1,8 +1,10 @@
 //! A claim store, on whichever runtime.
 
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_smol::claims::{DirectoryClaims, SmolPool};
 use pubsink_tokio::claims::{ClaimStore, Claims, ClaimsUrlError};
@@ -28,6 +30,14 @@ impl Store {
     pub(crate) fn on_smol(url: &str) -> Result<Self, CommandError> {
         opened(pubsink_smol::claims::open(url)).map(Self::Smol)
     }
+}
+
+/// What a store answers, or that it panicked: that ends neither a run nor a server.
+pub(crate) async fn caught<T>(
+    call: impl Future<Output = Result<T, ClaimError>>,
+) -> Result<T, ClaimError> {
+    let done = AssertUnwindSafe(call).catch_unwind().await;
+    done.unwrap_or_else(|_| Err(ClaimError::unavailable("it panicked")))
 }
 
 /// Says which flag was wrong.
@@ -62,5 +72,20 @@ impl ClaimStore for Store {
             Self::Tokio(store) => store.fetch_range(claim, range).await,
             Self::Smol(store) => store.fetch_range(claim, range).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(clippy::panic, reason = "it is the store's")]
+    fn a_store_that_panics_is_unavailable() {
+        let broken = async { panic!("a bug") };
+        let broken: Result<u64, _> = smol::block_on(caught(broken));
+        assert_eq!(broken, Err(ClaimError::unavailable("it panicked")));
+        let fine = smol::block_on(caught(async { Ok(1) }));
+        assert_eq!(fine, Ok(1));
     }
 }

@@ -12,6 +12,9 @@ use crate::exit::CommandError;
 /// What a file of tokens has at most: every request is compared with all of them.
 const FILE_MAX: u64 = 1024 * 1024;
 
+/// How short a token may be: whatever is shorter can be guessed, or is something else.
+const TOKEN_MIN: usize = 16;
+
 /// Reads who is served: a line has a token, then `*` or tenants with commas between them. A line
 /// that starts with `#` is a comment.
 pub(super) fn read(path: &Path) -> Result<Endpoint, CommandError> {
@@ -54,11 +57,17 @@ fn grant(line: &str) -> Result<Grant, String> {
     let (Some(token), Some(tenants), None) = (words.next(), words.next(), words.next()) else {
         return Err("a line is TOKEN *, or TOKEN tenant1,tenant2".to_owned());
     };
+    if token == "*" || token.contains(',') {
+        return Err("the token comes first, and then its tenants".to_owned());
+    }
+    if token.len() < TOKEN_MIN {
+        return Err(format!("a token has at least {TOKEN_MIN} characters"));
+    }
     let grant = match tenants {
         "*" => Grant::all_tenants(token),
         tenants => {
             // What is wrong with a tenant is not shown: the two may have changed places.
-            if tenants.split(',').any(|tenant| !is_tenant(tenant)) {
+            if !is_tenants(tenants) {
                 let rule = "a tenant is 1 to 64 of A-Z a-z 0-9 _ -, and there is only a comma \
                             between two";
                 return Err(rule.to_owned());
@@ -67,6 +76,10 @@ fn grant(line: &str) -> Result<Grant, String> {
         }
     };
     grant.map_err(|error| error.to_string())
+}
+
+fn is_tenants(text: &str) -> bool {
+    text.split(',').all(is_tenant)
 }
 
 fn is_tenant(text: &str) -> bool {
@@ -80,7 +93,8 @@ mod tests {
 
     #[test]
     fn comments_and_blank_lines_are_passed_over() {
-        let text = "\u{feff}# consumers\r\n\r\none acme,globex\r\n  # more\n two\t*\n";
+        let text = "\u{feff}# consumers\r\n\r\n0123456789abcdef acme,globex\r\n  # more\n \
+                    fedcba9876543210\t*\n";
         assert_eq!(grants(text).unwrap().len(), 2);
         assert_eq!(grants("").unwrap().len(), 0);
     }
@@ -88,16 +102,34 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_by_its_line_and_never_shown() {
         for line in [
-            "hunter2",
-            "hunter2 acme globex",
-            "hunter2 acme,",
-            "hunter2 acme,*",
-            "acme hunter2/hunter2",
-            "hunter2\u{e9} acme",
+            "hunter2-0123456789",
+            "hunter2-0123456789 acme globex",
+            "hunter2-0123456789 acme,",
+            "hunter2-0123456789 acme,*",
+            "hunter2-0123456789\u{e9} acme",
         ] {
-            let (number, why) = grants(&format!("# first\none *\n{line}\n")).unwrap_err();
+            let text = format!("# first\n0123456789abcdef *\n{line}\n");
+            let (number, why) = grants(&text).unwrap_err();
             assert_eq!(number, 3, "{line}");
             assert!(!why.contains("hunter2"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_token_that_is_short_or_has_changed_places_is_refused() {
+        let secret = "hunter2-0123456789";
+        let refused = |line: &str| {
+            let why = grants(line).unwrap_err().1;
+            assert!(!why.contains("hunter2"), "{why}");
+            why
+        };
+        for tenants in ["*", "acme,globex", "acme-production,globex"] {
+            let why = refused(&format!("{tenants} {secret}"));
+            assert_eq!(why, "the token comes first, and then its tenants");
+        }
+        let short = "a token has at least 16 characters";
+        assert_eq!(refused(&format!("acme {secret}")), short);
+        assert_eq!(refused("hunter2-1234567 *"), short);
+        assert_eq!(grants("hunter2-12345678 *").unwrap().len(), 1);
     }
 }

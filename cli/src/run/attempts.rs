@@ -1,11 +1,9 @@
 //! One hook from its first attempt to its last.
 
-use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_channel::Sender;
 use futures_util::future::{Either, select};
 use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_core::delivery::DeliveryContext;
@@ -20,6 +18,7 @@ use pubsink_tokio::{Delivery, Publisher};
 use tracing::{Instrument as _, Span};
 
 use super::check_ins::CheckIns;
+use super::places::Place;
 use crate::interrupt::Interrupt;
 use crate::telemetry::trace_context;
 
@@ -46,9 +45,8 @@ pub(super) struct Attempt {
 pub(super) enum Begun {
     /// Its message is on its way.
     Sent(Delivery),
-    /// Its body has to be checked in before. The sender goes when the hook has its place among
-    /// those of its ordering key.
-    CheckIn(Sender<Infallible>),
+    /// It waits: its body is checked in before, or that of another hook of its ordering key.
+    Waits(Place),
 }
 
 /// Tries a hook, whose first attempt is under way, by `policy`.
@@ -105,7 +103,7 @@ impl<R: Runtime> Attempts<R> {
         first: Attempt,
         begun: Begun,
     ) -> Finished {
-        let started = self.runtime.now();
+        let mut started = self.runtime.now();
         let mut rng = fastrand::Rng::new();
         let claim = first.context.claim.clone();
         let (mut attempt, mut begun) = (first, begun);
@@ -115,10 +113,14 @@ impl<R: Runtime> Attempts<R> {
             let attempts = attempt.context.attempt;
             let (outcome, unplaced) = match begun {
                 Begun::Sent(delivery) => (delivery.await, None),
-                Begun::CheckIn(place) => {
+                Begun::Waits(mut place) => {
                     let check_in = self.check_in(envelope, claim.as_ref());
                     match check_in.instrument(attempt.span.clone()).await {
                         Ok(()) => {
+                            if place.turn().await {
+                                // The others' time is none of its own.
+                                started = self.runtime.now();
+                            }
                             let delivery = self.publisher.deliver(envelope, &attempt.context);
                             drop(place);
                             (delivery.await, None)
@@ -151,6 +153,10 @@ impl<R: Runtime> Attempts<R> {
                 NextStep::RetryAfter(_) | NextStep::GiveUp => false,
             };
             if !again {
+                if let Some(mut place) = unplaced {
+                    // Those behind it still have to wait for the one before.
+                    place.turn().await;
+                }
                 failure.may_have_been_stored = maybe_stored;
                 return Finished {
                     outcome: Err(failure),
@@ -160,7 +166,7 @@ impl<R: Runtime> Attempts<R> {
             }
             attempt = self.begin(envelope, attempts + 1, claim.clone());
             begun = match unplaced {
-                Some(place) => Begun::CheckIn(place),
+                Some(place) => Begun::Waits(place),
                 None => Begun::Sent(self.publisher.deliver(envelope, &attempt.context)),
             };
         }
@@ -175,11 +181,8 @@ impl<R: Runtime> Attempts<R> {
             return Ok(());
         };
         let interrupted = || ClaimError::unavailable("interrupted before the body was checked in");
-        let turn = pin!(check_ins.turn());
-        let turn = match select(turn, pin!(self.interrupt.asked())).await {
-            Either::Left((turn, _)) => turn,
-            Either::Right(_) => return Err(interrupted()),
-        };
+        let turn = check_ins.turn(&self.interrupt).await;
+        let turn = turn.ok_or_else(interrupted)?;
         let checking_in = pin!(turn.check_in(claim, envelope.body.clone()));
         match select(checking_in, pin!(self.sleep(CHECK_IN_MAX))).await {
             Either::Left((done, _)) => done,

@@ -1,21 +1,21 @@
 //! From memory: each hook is attempted until it is delivered or given up.
 
-use std::convert::Infallible;
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use async_channel::{Receiver, bounded};
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use pubsink_core::envelope::Envelope;
 use pubsink_core::publish::Admission;
+use pubsink_core::text::Text;
 use pubsink_tokio::seam::Runtime;
 
 use super::attempts::{Attempts, Begun, Finished};
 use super::left::Left;
 use super::lines::Line;
+use super::places::Places;
 use super::report::{Of, Report};
 use super::way::Way;
 use super::window::{Share, Window};
@@ -25,6 +25,7 @@ use crate::interrupt::Interrupt;
 pub(super) struct Direct<R> {
     attempts: Attempts<R>,
     window: Window,
+    places: Places,
     under_way: FuturesUnordered<BoxFuture<'static, Hook>>,
 }
 
@@ -33,6 +34,8 @@ pub(super) struct Hook {
     line: u64,
     envelope: Envelope,
     share: Share,
+    /// Its ordering key, where it waited for its place there.
+    key: Option<Text>,
     finished: Finished,
 }
 
@@ -40,18 +43,9 @@ impl<R: Runtime> Direct<R> {
     pub(super) fn new(attempts: Attempts<R>) -> Self {
         Self {
             window: Window::new(attempts.publisher.options()),
+            places: Places::default(),
             under_way: FuturesUnordered::new(),
             attempts,
-        }
-    }
-
-    /// Waits until a hook has its place in its ordering key, or is given up.
-    async fn placed(&mut self, place: &Receiver<Infallible>, report: &mut Report) {
-        let mut placed = pin!(place.recv());
-        while let Either::Right((Some(hook), _)) =
-            select(placed.as_mut(), self.under_way.next()).await
-        {
-            self.settle(hook, report);
         }
     }
 }
@@ -94,15 +88,14 @@ impl<R: Runtime> Way for Direct<R> {
             return false;
         }
         self.window.take(&share);
-        let (mut begun, mut place) = (None, None);
-        if let (Ok(admission), Ok(Some(_))) = (&admission, &claim) {
-            let (holds, held) = bounded(1);
-            begun = Some(Begun::CheckIn(holds));
-            // Those behind it must not overtake it.
-            place = (!admission.ordering_key().is_empty()).then_some(held);
-        }
-        let publisher = &self.attempts.publisher;
-        let begun = begun.unwrap_or_else(|| Begun::Sent(publisher.admit(admission)));
+        let key = admission.as_ref().ok().map(Admission::ordering_key);
+        let key = key.filter(|key| matches!(claim, Ok(Some(_))) || self.places.is_waiting(key));
+        let key = key.cloned();
+        let begun = match &key {
+            // Those behind a body that is checked in must not overtake it.
+            Some(key) => Begun::Waits(self.places.take(key)),
+            None => Begun::Sent(self.attempts.publisher.admit(admission)),
+        };
         let attempts = self.attempts.clone();
         let line = line.number;
         self.under_way.push(Box::pin(async move {
@@ -111,12 +104,10 @@ impl<R: Runtime> Way for Direct<R> {
                 line,
                 envelope,
                 share,
+                key,
                 finished,
             }
         }));
-        if let Some(place) = place {
-            self.placed(&place, report).await;
-        }
         true
     }
 
@@ -132,6 +123,9 @@ impl<R: Runtime> Way for Direct<R> {
         let mut next = Some(hook);
         while let Some(hook) = next {
             self.window.give_back(&hook.share);
+            if let Some(key) = &hook.key {
+                self.places.tidy(key);
+            }
             let of = Of {
                 line: Some(hook.line),
                 envelope: &hook.envelope,

@@ -1,8 +1,9 @@
 //! That the files of a run are different ones.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use pubsink_core::claim::ClaimsUrl;
 
@@ -67,8 +68,6 @@ pub(super) fn check_claims_outside(journal: &Path, url: &str) -> Result<(), Comm
     let Ok(ClaimsUrl::Directory(claims)) = ClaimsUrl::parse(url) else {
         return Ok(());
     };
-    // Neither has to be there yet.
-    let real = |dir: &Path| dir.canonicalize().or_else(|_| std::path::absolute(dir));
     match (real(&claims), real(journal)) {
         (Ok(place), Ok(journal)) if place.starts_with(&journal) => Err(CommandError(format!(
             "--claims {} is in the directory of the journal, which is its own; choose another \
@@ -77,6 +76,22 @@ pub(super) fn check_claims_outside(journal: &Path, url: &str) -> Result<(), Comm
         ))),
         _ => Ok(()),
     }
+}
+
+/// A path without links, as far as it is there. What is not there yet has none.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let mut real = PathBuf::new();
+    for part in std::path::absolute(path)?.components() {
+        if part == Component::ParentDir {
+            real.pop();
+            continue;
+        }
+        real.push(part);
+        if let Ok(there) = real.canonicalize() {
+            real = there;
+        }
+    }
+    Ok(real)
 }
 
 /// None for what is no file: a pipe, a terminal, /dev/null.

@@ -159,6 +159,9 @@ impl<R: Runtime> Journaled<R> {
 
     fn settled(&mut self, settled: &Settled, report: &mut Report) {
         let row = &settled.row;
+        if row.claim.is_some() && settled.outcome.is_ok() {
+            self.watch.claimed();
+        }
         let name = row.once.as_deref().and_then(LineName::of);
         let own = self.first_row.is_some_and(|first| row.id >= first) && row.replay_id.is_none();
         // A row of an earlier run may be settled before its line is read.

@@ -22,6 +22,7 @@ mod outcome_line;
 mod outcomes;
 mod pace;
 mod paced;
+mod places;
 mod progress;
 mod read_ahead;
 mod report;

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pubsink_core::journal::{DeadId, Filter, JournalError, ReplayJob, ReplayState};
+use pubsink_core::journal::{DeadId, DeadLetter, Filter, JournalError, ReplayJob, ReplayState};
 use pubsink_core::options::{OrderingKey, OrderingOnFailure, PublisherOptions};
 use pubsink_core::text::Text;
 use pubsink_journal::{DiskJournal, DiskOptions};
@@ -75,8 +75,13 @@ impl Opened {
 
     /// Refuses a journal with hooks for another topic: nobody would deliver them, and the run
     /// would end as if all were well. Also one with ordering keys where the run does not keep
-    /// order: its later hooks would overtake them.
-    pub(super) async fn check(&self, options: &PublisherOptions) -> Result<(), CommandError> {
+    /// order: its later hooks would overtake them. And one with bodies that only a claim store
+    /// could take where the run has none: they would all be given up at once.
+    pub(super) async fn check(
+        &self,
+        options: &PublisherOptions,
+        has_claims: bool,
+    ) -> Result<(), CommandError> {
         let topic = options.topic_name();
         let failed = |error| self.failed(&error);
         let lanes = self.journal.lanes().await.map_err(failed)?;
@@ -96,15 +101,20 @@ impl Opened {
         if lanes.iter().any(|lane| lane.key.is_some()) && !keeps_order(options) {
             return Err(self.no_order("hooks"));
         }
+        let inline = options.inline_max_bytes();
+        if !has_claims && self.journal.has_unclaimed(inline).await.map_err(failed)? {
+            return Err(self.no_claims("hooks", inline));
+        }
         Ok(())
     }
 
-    /// Refuses a replay of another topic's dead letters, and one of hooks with ordering keys where
-    /// the run does not keep order.
+    /// Refuses a replay of another topic's dead letters, one of hooks with ordering keys where the
+    /// run does not keep order, and one of hooks that would only die again without a claim store.
     pub(super) async fn check_replay(
         &self,
         replay: &Replay,
         options: &PublisherOptions,
+        has_claims: bool,
     ) -> Result<(), CommandError> {
         let failed = |error| self.failed(&error);
         let jobs = self.journal.replays().await.map_err(failed)?;
@@ -117,16 +127,31 @@ impl Opened {
                 "that replay is of dead letters for {sink}, not for {topic}"
             )));
         }
-        if keeps_order(options) {
+        let (ordered, inline) = (keeps_order(options), options.inline_max_bytes());
+        if ordered && has_claims {
             return Ok(());
         }
+        let too_large = |letter: &DeadLetter| {
+            letter.claim.is_none() && letter.envelope.size() > inline && !has_claims
+        };
         let mut pages = Pages::new(self, filter, None);
         while let Some(letters) = pages.next().await? {
-            if letters.iter().any(|letter| letter.lane.key.is_some()) {
+            if !ordered && letters.iter().any(|letter| letter.lane.key.is_some()) {
                 return Err(self.no_order("dead letters"));
+            }
+            if letters.iter().any(too_large) {
+                return Err(self.no_claims("dead letters", inline));
             }
         }
         Ok(())
+    }
+
+    fn no_claims(&self, what: &str, inline: usize) -> CommandError {
+        CommandError(format!(
+            "the journal in {} has {what} whose bodies wait for a claim store: they are over \
+             --inline-max-bytes ({inline}); give --claims again",
+            self.dir.display()
+        ))
     }
 
     fn no_order(&self, what: &str) -> CommandError {

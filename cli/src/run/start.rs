@@ -32,11 +32,11 @@ use super::watch::Watch;
 use super::{Parts, run, windows};
 use crate::claims::Store;
 use crate::exit::{CommandError, Exit};
+use crate::groups;
 use crate::interrupt::Interrupt;
 use crate::runtime::{Tasks, Work};
 use crate::say::say;
 use crate::telemetry::trace_context;
-use crate::token_command;
 use crate::topic::Topic;
 
 /// How much longer than an interrupt's limit a run that still gets on may take.
@@ -113,7 +113,8 @@ pub(crate) fn start(
                 Some(_) => Opened::existing(dir)?,
                 None => Opened::open(dir)?,
             };
-            smol::block_on(opened.check(&options))?;
+            let has_claims = claims.is_some();
+            smol::block_on(opened.check(&options, has_claims))?;
             let mut job = None;
             if let Some(replay) = &replay {
                 let nothing = opened.nothing(replay, options.topic_name());
@@ -121,7 +122,8 @@ pub(crate) fn start(
                     say(words);
                     return Ok(exit);
                 }
-                smol::block_on(opened.check_replay(replay, &options))?;
+                let checked = opened.check_replay(replay, &options, has_claims);
+                smol::block_on(checked)?;
                 job = Some(Box::new(smol::block_on(opened.replay(replay))?));
             }
             By::Journal { opened, job }
@@ -282,7 +284,7 @@ fn end_in_any_case(interrupt: &Interrupt, limit: Duration) {
     thread::spawn(move || {
         interrupt.wait();
         thread::sleep(limit);
-        token_command::end_all();
+        groups::end_all();
         std::process::exit(Exit::Interrupted.code().into());
     });
 }

@@ -9,6 +9,7 @@ use async_channel::{Receiver, unbounded};
 use futures_util::StreamExt as _;
 use pubsink_core::dispatch::{BreakerPolicy, BreakerState, DispatchOptions, Event};
 use pubsink_core::failure::Failure;
+use pubsink_core::reason::Reason;
 
 use super::level::Level;
 use super::report::Report;
@@ -24,6 +25,7 @@ pub(super) struct Watch {
     events: Pin<Box<Receiver<Event>>>,
     untold: Arc<Level>,
     breaker: Told,
+    claims: Claims,
 }
 
 impl Watch {
@@ -42,6 +44,7 @@ impl Watch {
             events: Box::pin(events),
             untold,
             breaker: Told::default(),
+            claims: Claims::default(),
         };
         (watch, observer)
     }
@@ -72,10 +75,27 @@ impl Watch {
         self.events.is_empty()
     }
 
+    /// A hook was delivered whose body lies in the claim store.
+    pub(super) fn claimed(&mut self) {
+        self.claims.worked();
+    }
+
     /// Tells a person what concerns more than one hook.
     pub(super) fn say(&mut self, event: Event, report: &Report) {
         match event {
-            Event::Retry { failure, .. } => self.breaker.failed(&failure),
+            Event::Retry { failure, .. } => match &*failure.reason {
+                // That is the claim store's, not the topic's.
+                Reason::ClaimCheck(problem) => {
+                    if let Some(count) = self.claims.failed() {
+                        let why = short(&problem.to_string());
+                        report.say(&format!(
+                            "pubsink: {why} ({count} so far); hooks with large bodies wait in the \
+                             journal, the others go on"
+                        ));
+                    }
+                }
+                _ => self.breaker.failed(&failure),
+            },
             Event::Breaker { sink, state } => match state {
                 BreakerState::Open => {
                     if let Some(words) = self.breaker.opened() {
@@ -99,6 +119,26 @@ impl Watch {
             )),
             _ => {}
         }
+    }
+}
+
+/// What was told of a claim store that fails: the first failure, the tenth, the hundredth, …
+#[derive(Debug, Default)]
+struct Claims {
+    failures: u64,
+}
+
+impl Claims {
+    /// One more; how many there are, if that is to be told.
+    fn failed(&mut self) -> Option<u64> {
+        self.failures += 1;
+        let told = self.failures == 10_u64.pow(self.failures.ilog10());
+        told.then_some(self.failures)
+    }
+
+    /// The store works: the next failure is news again.
+    fn worked(&mut self) {
+        self.failures = 0;
     }
 }
 
@@ -174,6 +214,15 @@ mod tests {
         assert_eq!(told.opened(), None);
         told.closed();
         assert_eq!(told.opened().as_deref(), Some("30 s"));
+    }
+
+    #[test]
+    fn a_claim_store_that_fails_is_told_of_now_and_then() {
+        let mut claims = Claims::default();
+        let told: Vec<_> = (0..1_500).filter_map(|_| claims.failed()).collect();
+        assert_eq!(told, [1, 10, 100, 1_000]);
+        claims.worked();
+        assert_eq!(claims.failed(), Some(1));
     }
 
     #[test]

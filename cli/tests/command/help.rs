@@ -2,10 +2,11 @@
 
 use super::support::pubsink;
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "demo",
     "publish",
     "replay",
+    "subscribe",
     "dead-letters",
     "journal",
     "claims",

@@ -32,5 +32,6 @@ mod replay_refused;
 mod retries;
 mod signals;
 mod stalled_output;
+mod subscribe;
 mod support;
 mod trace_context;

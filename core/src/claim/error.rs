@@ -27,6 +27,7 @@ pub enum ClaimError {
     },
     /// The ref is none, or none can be made for the hook.
     #[error("{0}")]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "serialize_invalid_ref"))]
     InvalidRef(InvalidClaimRef),
     /// The body is larger than whoever redeems it, or the store, takes. It was not read.
     #[error("the claim has {size} bytes, over the limit of {max}")]
@@ -90,9 +91,34 @@ impl From<ClaimError> for Failure {
     }
 }
 
+/// Under a key of its own: both say what the `problem` is.
+#[cfg(feature = "serde")]
+fn serialize_invalid_ref<S: serde::Serializer>(
+    invalid: &InvalidClaimRef,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeMap as _;
+    let mut map = serializer.serialize_map(Some(1))?;
+    map.serialize_entry("ref", invalid)?;
+    map.end()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn a_ref_that_is_none_has_each_key_once() {
+        let error = ClaimError::InvalidRef(InvalidClaimRef::Tenant {
+            tenant: "a b".into(),
+        });
+        let reason = Reason::ClaimCheck(ClaimProblem::Store(error));
+        assert_eq!(
+            serde_json::to_string(&reason).unwrap(),
+            r#"{"kind":"claim_check","problem":"invalid_ref","ref":{"problem":"tenant","tenant":"a b"}}"#
+        );
+    }
 
     #[test]
     fn only_a_store_that_is_unavailable_is_asked_again() {

@@ -48,10 +48,11 @@ impl ClaimRef {
         }
         let mut parts = rest.split(':');
         let mut part = || parts.next().unwrap_or_default();
+        let is_signed = count == 4;
         let tenant = part();
-        check_tenant(tenant)?;
-        check_id(part())?;
-        if count == 4 {
+        check_tenant(tenant).map_err(|invalid| invalid.shown(is_signed))?;
+        check_id(part()).map_err(|invalid| invalid.shown(is_signed))?;
+        if is_signed {
             if !is_expiry(part()) {
                 return Err(InvalidClaimRef::Expiry);
             }
@@ -207,7 +208,7 @@ pub enum InvalidClaimRef {
     /// The tenant is not one.
     #[error("a claim's tenant is 1 to 64 characters of A-Z a-z 0-9 _ -, not {tenant:?}")]
     Tenant {
-        /// The head of the tenant.
+        /// The head of the tenant; `[redacted]` of a signed ref.
         tenant: Text,
     },
     /// The claim id is not a canonical ULID.
@@ -216,7 +217,7 @@ pub enum InvalidClaimRef {
          and U, not {id:?}"
     )]
     ClaimId {
-        /// The head of the claim id.
+        /// The head of the claim id; `[redacted]` of a signed ref, or where it may be a signature.
         id: Text,
     },
     /// The expiry of a signed ref is not one.
@@ -225,6 +226,18 @@ pub enum InvalidClaimRef {
     /// The signature of a signed ref is not one.
     #[error("the signature of a signed claim ref is 43 characters of A-Z a-z 0-9 _ -")]
     Signature,
+}
+
+impl InvalidClaimRef {
+    /// The error of a ref. Where that is signed its parts may have changed places.
+    fn shown(self, is_signed: bool) -> Self {
+        let redacted = || Text::from("[redacted]");
+        match self {
+            Self::Tenant { .. } if is_signed => Self::Tenant { tenant: redacted() },
+            Self::ClaimId { .. } if is_signed => Self::ClaimId { id: redacted() },
+            invalid => invalid,
+        }
+    }
 }
 
 /// The tenant, or [`DEFAULT_TENANT`] where there is none. An empty tenant is none: no claim can
@@ -269,9 +282,10 @@ fn check_id(id: &str) -> Result<(), InvalidClaimRef> {
     {
         return Ok(());
     }
-    Err(InvalidClaimRef::ClaimId {
+    let invalid = InvalidClaimRef::ClaimId {
         id: head(id, TENANT_MAX),
-    })
+    };
+    Err(invalid.shown(is_signature(id) || id.contains(':')))
 }
 
 fn is_expiry(expiry: &str) -> bool {

@@ -32,34 +32,52 @@ impl ClaimsUrl {
     ///
     /// # Errors
     ///
-    /// [`ClaimsUrlError`] names the rule that is broken; a URL that may hold a secret is not
-    /// repeated.
+    /// [`ClaimsUrlError`] names the rule that is broken. What is refused may hold a secret, so it
+    /// is not repeated.
     pub fn parse(text: &str) -> Result<Self, ClaimsUrlError> {
         if text.trim().is_empty() {
             return Err(ClaimsUrlError::Empty);
         }
+        if text.starts_with(is_stray) || text.ends_with(is_stray) || text.contains(char::is_control)
+        {
+            return Err(ClaimsUrlError::Unclear {
+                rule: "it has white space at an end, or a control character",
+            });
+        }
         let Some((scheme, rest)) = scheme_of(text) else {
-            return Ok(Self::Directory(text.into()));
+            return path(text);
         };
         let scheme = scheme.to_ascii_lowercase();
         let provider = match scheme.as_str() {
-            "file" => return directory(text, rest),
+            "file" => return directory(rest),
             "s3" | "s3a" => Provider::S3,
             "gs" => Provider::Gcs,
             "az" | "azure" | "abfs" | "abfss" => Provider::Azure,
+            // What stands before the first `:` of no URL may be a user, or a key.
+            _ if !is_word(&scheme) => {
+                return Err(ClaimsUrlError::Unclear {
+                    rule: "what stands before its first : is not file, s3, gs or az (a directory \
+                           of such a name is written with ./ before it)",
+                });
+            }
             _ => {
                 return Err(ClaimsUrlError::Scheme {
                     scheme: scheme.into(),
                 });
             }
         };
-        // What a URL may hide a secret in. It is looked for before anything is repeated.
         if rest.contains(['@', '?', '#']) {
             return Err(ClaimsUrlError::Secret {
                 scheme: scheme.into(),
             });
         }
-        bucket(text, provider, rest).map(Self::Bucket)
+        match bucket(provider, rest) {
+            Ok(bucket) => Ok(Self::Bucket(bucket)),
+            Err(rule) => Err(ClaimsUrlError::Rule {
+                scheme: scheme.into(),
+                rule,
+            }),
+        }
     }
 }
 
@@ -127,9 +145,15 @@ pub enum ClaimsUrlError {
         "the URL of the claim store is empty; give a directory, or a bucket as s3://name/prefix"
     )]
     Empty,
-    /// It may hold a secret, so it is not repeated.
+    /// It is neither a path nor a URL. It may hold a secret, so nothing of it is repeated.
+    #[error("what is given as the claim store is neither a directory nor a URL: {rule}")]
+    Unclear {
+        /// What is wrong with it.
+        rule: &'static str,
+    },
+    /// It has what may be a secret.
     #[error(
-        "the {scheme}:// URL of the claim store has a user, a password, a query or a fragment; \
+        "the {scheme}: URL of the claim store has a user, a password, a query or a fragment; \
          credentials, accounts and endpoints come from the environment"
     )]
     Secret {
@@ -145,11 +169,11 @@ pub enum ClaimsUrlError {
         /// The scheme, lowercased.
         scheme: Text,
     },
-    /// It breaks a rule.
-    #[error("{url:?} is no URL of a claim store: {rule}")]
+    /// It breaks a rule. It may hold a secret, so it is not repeated.
+    #[error("the {scheme}: URL is none of a claim store: {rule}")]
     Rule {
-        /// The URL.
-        url: Text,
+        /// Its scheme.
+        scheme: Text,
         /// What a URL has to be.
         rule: &'static str,
     },
@@ -185,35 +209,61 @@ fn scheme_of(text: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
+/// A scheme that can be shown: a word, and no longer than those there are.
+fn is_word(scheme: &str) -> bool {
+    scheme.len() <= SCHEME_MAX && scheme.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// What is seen at neither end of a text, and meant at none.
+fn is_stray(char: char) -> bool {
+    char.is_whitespace() || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+}
+
+/// A path. What a shell or a file of settings has made of a URL must not become a directory.
+fn path(text: &str) -> Result<ClaimsUrl, ClaimsUrlError> {
+    let rule = if text.contains("://") {
+        "before :// it has none of the schemes file, s3, gs and az"
+    } else if text.starts_with('~') {
+        "the shell did not expand ~"
+    } else if text.starts_with('$') {
+        "the shell did not expand its variable"
+    } else if text.starts_with(['"', '\'']) {
+        "it begins with a quote"
+    } else {
+        return Ok(ClaimsUrl::Directory(text.into()));
+    };
+    Err(ClaimsUrlError::Unclear { rule })
+}
+
 /// `///absolute/path`, percent-decoded.
-fn directory(url: &str, rest: &str) -> Result<ClaimsUrl, ClaimsUrlError> {
+fn directory(rest: &str) -> Result<ClaimsUrl, ClaimsUrlError> {
+    let scheme = || Text::from("file");
     let refuse = |rule| ClaimsUrlError::Rule {
-        url: url.into(),
+        scheme: scheme(),
         rule,
     };
-    let path = match rest.strip_prefix("//") {
-        None => rest,
-        Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
+    let (host, path) = match rest.strip_prefix("//") {
+        None => ("", rest),
+        Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
     };
-    if !path.starts_with('/') || path.contains(['?', '#']) {
+    if host.contains('@') || rest.contains(['?', '#']) {
+        return Err(ClaimsUrlError::Secret { scheme: scheme() });
+    }
+    if !matches!(host, "" | "localhost") || !path.starts_with('/') {
         return Err(refuse("a file: URL is file:///path, with an absolute path"));
     }
     let path = percent_decode_str(path).decode_utf8();
     let path = path.map_err(|_| refuse("its path has to be UTF-8"))?;
-    if path.contains('\0') {
-        return Err(refuse("its path has a zero byte"));
+    if path.contains(char::is_control) {
+        return Err(refuse("its path has a control character"));
     }
     Ok(ClaimsUrl::Directory(PathBuf::from(&*path)))
 }
 
 /// `//name/prefix`. Names are kept to what needs no encoding in any of the stores' APIs.
-fn bucket(url: &str, provider: Provider, rest: &str) -> Result<Bucket, ClaimsUrlError> {
-    let refuse = |rule| ClaimsUrlError::Rule {
-        url: url.into(),
-        rule,
-    };
+fn bucket(provider: Provider, rest: &str) -> Result<Bucket, &'static str> {
     let (name, prefix) = match rest.strip_prefix("//") {
-        None => return Err(refuse("after the scheme comes ://")),
+        None => return Err("after the scheme comes ://"),
         Some(rest) => rest.split_once('/').unwrap_or((rest, "")),
     };
     let named = name.starts_with(|first: char| first.is_ascii_alphanumeric())
@@ -222,9 +272,7 @@ fn bucket(url: &str, provider: Provider, rest: &str) -> Result<Bucket, ClaimsUrl
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
     if !named {
-        return Err(refuse(
-            "a bucket's name is letters, digits and - _ . only, without a port",
-        ));
+        return Err("a bucket's name is letters, digits and - _ . only, without a port");
     }
     let prefix = prefix.trim_end_matches('/');
     let is_part = |part: &str| {
@@ -234,10 +282,10 @@ fn bucket(url: &str, provider: Provider, rest: &str) -> Result<Bucket, ClaimsUrl
             })
     };
     if !prefix.is_empty() && (prefix.len() > PREFIX_MAX || !prefix.split('/').all(is_part)) {
-        return Err(refuse(
+        return Err(
             "a prefix has at most 512 characters, parts of letters, digits and - _ . = + with one \
              / between them, and no part . or ..",
-        ));
+        );
     }
     Ok(Bucket {
         provider,
@@ -252,137 +300,8 @@ const NAME_MAX: usize = 222;
 /// The names of objects have at most 1,024 bytes everywhere; tenant and claim id take 92.
 const PREFIX_MAX: usize = 512;
 
+/// Far more than the longest scheme that anybody gives by mistake.
+const SCHEME_MAX: usize = 16;
+
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn directory_of(text: &str) -> PathBuf {
-        match ClaimsUrl::parse(text) {
-            Ok(ClaimsUrl::Directory(path)) => path,
-            other => panic!("{text}: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_path_is_a_directory() {
-        for path in [
-            "claims",
-            "./a:b",
-            "/var/lib/claims",
-            "..",
-            r"C:\claims",
-            "a/b:c",
-        ] {
-            assert_eq!(directory_of(path), PathBuf::from(path));
-        }
-        for url in [
-            "file:///var/my%20claims",
-            "FILE:///var/my%20claims",
-            "file://localhost/var/my claims",
-            "file:/var/my claims",
-        ] {
-            assert_eq!(directory_of(url), PathBuf::from("/var/my claims"), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_bucket_has_a_name_and_perhaps_a_prefix() {
-        for (url, provider, name, prefix, shown) in [
-            ("s3://b", Provider::S3, "b", "", "s3://b"),
-            ("s3a://b/", Provider::S3, "b", "", "s3://b"),
-            (
-                "S3://My.bucket_1/",
-                Provider::S3,
-                "My.bucket_1",
-                "",
-                "s3://My.bucket_1",
-            ),
-            ("gs://b/p/q/", Provider::Gcs, "b", "p/q", "gs://b/p/q"),
-            (
-                "az://c/day=1",
-                Provider::Azure,
-                "c",
-                "day=1",
-                "az://c/day=1",
-            ),
-            ("abfss://c/p", Provider::Azure, "c", "p", "az://c/p"),
-        ] {
-            let parsed = ClaimsUrl::parse(url).unwrap();
-            let bucket = Bucket {
-                provider,
-                name: name.to_owned(),
-                prefix: prefix.to_owned(),
-            };
-            assert_eq!(parsed, ClaimsUrl::Bucket(bucket), "{url}");
-            assert_eq!(parsed.to_string(), shown);
-        }
-    }
-
-    #[test]
-    fn what_is_no_store_is_refused_by_its_rule() {
-        for empty in ["", " "] {
-            assert_eq!(ClaimsUrl::parse(empty), Err(ClaimsUrlError::Empty));
-        }
-        for scheme in [
-            "https://b.s3.amazonaws.com/p",
-            "http:x",
-            "memory:",
-            "s4://b",
-            "foo:bar",
-        ] {
-            let refused = ClaimsUrl::parse(scheme).unwrap_err();
-            assert!(
-                matches!(refused, ClaimsUrlError::Scheme { .. }),
-                "{refused}"
-            );
-        }
-        for url in [
-            "s3:b",
-            "s3:/b",
-            "s3://",
-            "s3:///p",
-            "s3://b:9000/p",
-            "s3://-b",
-            "s3://b%20",
-            "gs://b//p",
-            "gs://b/p/../q",
-            "gs://b/.",
-            "gs://b/a b",
-            "gs://b/%2e%2e",
-            "gs://b/é",
-            "file:claims",
-            "file://host/claims",
-            "file://",
-            "file:///a?b",
-            "file:///%ff",
-            "file:///a%00",
-        ] {
-            let refused = ClaimsUrl::parse(url).unwrap_err();
-            assert!(
-                matches!(refused, ClaimsUrlError::Rule { .. }),
-                "{url}: {refused}"
-            );
-            assert!(refused.to_string().contains(url), "{refused}");
-        }
-        assert!(ClaimsUrl::parse(&format!("s3://{}", "b".repeat(223))).is_err());
-        assert!(ClaimsUrl::parse(&format!("s3://b/{}", "p".repeat(513))).is_err());
-    }
-
-    #[test]
-    fn a_secret_is_refused_and_not_repeated() {
-        for url in [
-            "s3://AKIA:hunter2@bucket/p",
-            "s3:hunter2@bucket",
-            "abfss://hunter2@account.dfs.core.windows.net/p",
-            "az://c/p?sv=1&sig=hunter2",
-            "gs://b/p#hunter2",
-            "https://u:hunter2@h/p",
-        ] {
-            let refused = ClaimsUrl::parse(url).unwrap_err();
-            assert!(
-                !format!("{refused} {refused:?}").contains("hunter2"),
-                "{refused}"
-            );
-        }
-    }
-}
+mod tests;

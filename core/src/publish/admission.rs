@@ -14,7 +14,7 @@ use crate::limits::{
 };
 use crate::message::{self, HookMessage};
 use crate::options::{OrderingKey, PublisherOptions};
-use crate::reason::{InvalidMessage, Reason, SizeLimit};
+use crate::reason::{ClaimProblem, InvalidMessage, Reason, SizeLimit};
 use crate::text::Text;
 use crate::trace_context::TraceContext;
 use crate::wire::size::{Sizes, body_len, measure, protobuf_len};
@@ -248,7 +248,12 @@ impl Admission {
 }
 
 fn permanent(reason: Reason) -> Failure {
-    Failure::new(Class::Permanent, reason)
+    let class = match &reason {
+        // The hook is as it should be: whoever runs this gave it no claim store.
+        Reason::ClaimCheck(ClaimProblem::Missing { .. }) => Class::Config,
+        _ => Class::Permanent,
+    };
+    Failure::new(class, reason)
 }
 
 fn check_rules(

@@ -62,6 +62,11 @@ impl Asking {
     /// An attempt brought something.
     pub(super) fn well(&mut self) {
         self.failures = 0;
+        self.accepted();
+    }
+
+    /// An attempt was not refused.
+    pub(super) fn accepted(&mut self) {
         self.config_since = None;
     }
 
@@ -138,5 +143,115 @@ impl Asking {
     fn next_pause(&mut self, rng: &mut Rng) -> Duration {
         self.failures = self.failures.saturating_add(1);
         PAUSES.draw(self.failures, rng)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reason::{Reason, TransportKind};
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    #[expect(clippy::disallowed_methods, reason = "time has to begin somewhere")]
+    fn start() -> (Asking, Instant, Rng) {
+        (Asking::new(S(60)), Instant::now(), Rng::with_seed(1))
+    }
+
+    fn failure(class: CallClass) -> CallFailure {
+        let (transport, detail) = (TransportKind::Other, "no".into());
+        CallFailure::new(class, Reason::Transport { transport, detail })
+    }
+
+    fn attempt(began: Instant) -> Attempt {
+        Attempt {
+            began,
+            brought: false,
+            renewed: false,
+        }
+    }
+
+    #[test]
+    fn an_attempt_that_had_brought_something_is_followed_at_once() {
+        let (mut asking, now, mut rng) = start();
+        let brought = Attempt {
+            brought: true,
+            ..attempt(now)
+        };
+        let transient = failure(CallClass::Transient);
+        for _ in 0..100 {
+            asking.failed(now, &transient, attempt(now), &mut rng);
+            let next = asking.failed(now, &transient, brought, &mut rng);
+            assert!(matches!(next, Next::After(pause) if pause <= AT_ONCE));
+        }
+        // The next one without a success has the first pause.
+        let next = asking.failed(now, &transient, attempt(now), &mut rng);
+        assert!(matches!(next, Next::After(pause) if pause <= PAUSES.first));
+        assert!(asking.is_failing() && !asking.may(now));
+        assert!(asking.may(now + PAUSES.first));
+    }
+
+    #[test]
+    fn a_pause_that_is_asked_for_is_granted_for_an_hour_at_most() {
+        let (mut asking, now, mut rng) = start();
+        for (asked, granted) in [(90, 90), (100_000, 3_600)] {
+            let throttled = failure(CallClass::Throttled(Some(S(asked))));
+            let next = asking.failed(now, &throttled, attempt(now), &mut rng);
+            assert_eq!(next, Next::After(S(granted)));
+        }
+    }
+
+    #[test]
+    fn it_gives_up_after_nothing_but_configuration_failures() {
+        let (mut asking, start, mut rng) = start();
+        let config = failure(CallClass::Config);
+        let (mut now, mut tries) = (start, 0);
+        while let Next::After(pause) = asking.failed(now, &config, attempt(now), &mut rng) {
+            now += pause;
+            tries += 1;
+        }
+        assert_eq!(now, start + S(60));
+        assert!((8..=14).contains(&tries), "{tries}");
+    }
+
+    #[test]
+    fn anything_else_between_them_begins_its_patience_anew() {
+        let (mut asking, now, mut rng) = start();
+        let config = failure(CallClass::Config);
+        let failed = |asking: &mut Asking, at, began, rng: &mut Rng| {
+            asking.failed(at, &config, attempt(began), rng) != Next::GiveUp
+        };
+        assert!(failed(&mut asking, now, now, &mut rng));
+        let at = now + S(50);
+        asking.failed(at, &failure(CallClass::Transient), attempt(at), &mut rng);
+        let at = now + S(70);
+        assert!(failed(&mut asking, at, at, &mut rng));
+        // An attempt that lasted was accepted, if without a word.
+        let at = now + S(200);
+        assert!(failed(&mut asking, at, at - ACCEPTED_AFTER, &mut rng));
+        asking.accepted();
+        let at = now + S(400);
+        assert!(failed(&mut asking, at, at, &mut rng));
+        assert!(!failed(&mut asking, at + S(60), at + S(60), &mut rng));
+    }
+
+    #[test]
+    fn a_refused_token_is_replaced_once() {
+        let (mut asking, now, mut rng) = start();
+        let mut refused = failure(CallClass::Unauthenticated);
+        // Without a token there is nothing to replace.
+        let next = asking.failed(now, &refused, attempt(now), &mut rng);
+        assert_ne!(next, Next::After(Duration::ZERO));
+        refused.refused = Some(Token::new("stale-token").unwrap());
+        let next = asking.failed(now, &refused, attempt(now), &mut rng);
+        assert_eq!(next, Next::After(Duration::ZERO));
+        assert_eq!(asking.begin(), refused.refused);
+        let renewed = Attempt {
+            renewed: true,
+            ..attempt(now)
+        };
+        let next = asking.failed(now, &refused, renewed, &mut rng);
+        assert_ne!(next, Next::After(Duration::ZERO));
+        assert_eq!(asking.begin(), None);
     }
 }

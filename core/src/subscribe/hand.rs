@@ -19,6 +19,13 @@ use crate::text::Text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct MessageNo(u64);
 
+#[cfg(test)]
+impl MessageNo {
+    pub(super) fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// A message in hand.
 #[derive(Debug)]
 pub(super) struct InHand {

@@ -19,7 +19,8 @@ pub enum Settlement {
     /// Again, at once.
     Retry,
     /// Again, after this time: its lease is kept until then. At most
-    /// [`max_lease`](super::SubscriberOptions::max_lease), counted from when it was received.
+    /// [`max_lease`](super::SubscriberOptions::max_lease), counted from when it was received, less
+    /// two seconds for giving it back.
     RetryAfter(Duration),
 }
 

@@ -58,6 +58,8 @@ pub(super) struct Heard {
     pub(super) first: bool,
     /// The stream is the one that brings messages.
     pub(super) current: bool,
+    /// It has brought a message, or lived for a while.
+    pub(super) well: bool,
 }
 
 /// The streams.
@@ -127,6 +129,7 @@ impl Streams {
             ack_deadline: stream.ack_deadline,
             first,
             current: stream.ending.is_none(),
+            well: stream.as_attempt(now).brought,
         })
     }
 

@@ -8,8 +8,8 @@ use redb::{ReadableDatabase as _, ReadableTable as _, ReadableTableMetadata as _
 use super::Reader;
 use crate::calls::Totals;
 use crate::error::Fault;
-use crate::record::decode_lane;
-use crate::tables::{DEAD, LANE_NAMES, META, Place, ROWS, meta};
+use crate::record::{RowRecord, decode, decode_hook, decode_lane};
+use crate::tables::{CHECKED_IN, DEAD, HOOKS, LANE_NAMES, META, Place, ROWS, meta};
 
 impl Reader {
     pub(super) fn totals(&self) -> Result<Totals, Fault> {
@@ -43,6 +43,32 @@ impl Reader {
             }
             lanes.sort_unstable();
             Ok(lanes)
+        })
+    }
+
+    /// Whether a row has a body of more than `over` bytes, and no claim. Only large hooks are
+    /// read.
+    pub(super) fn has_unclaimed(&self, over: usize) -> Result<bool, Fault> {
+        self.shared.store.with(|database| {
+            let tx = database.begin_read()?;
+            let (hooks, checked_in) = (tx.open_table(HOOKS)?, tx.open_table(CHECKED_IN)?);
+            for entry in tx.open_table(ROWS)?.iter()? {
+                let (key, row) = entry?;
+                let row: RowRecord = decode("a row", row.value())?;
+                if row.bytes <= over as u64 {
+                    continue;
+                }
+                let hook = hooks.get(row.hook)?.ok_or_else(|| {
+                    let row = Place::of(key.value()).row;
+                    Fault::damaged(format_args!("row {row} has lost its hook"))
+                })?;
+                let claim = checked_in.get(row.hook)?;
+                let hook = decode_hook(hook.value(), claim.as_ref().map(|claim| claim.value()))?;
+                if hook.claim.is_none() && hook.envelope.size() > over {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         })
     }
 }

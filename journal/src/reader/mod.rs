@@ -79,6 +79,7 @@ impl Reader {
             Look::Replays => self.replays().map(Looked::Replays),
             Look::Totals => self.totals().map(Looked::Totals),
             Look::Counts => self.counts().map(Looked::Counts),
+            Look::Unclaimed(over) => self.has_unclaimed(*over).map(Looked::Unclaimed),
             Look::Letters { filter, after, max } => {
                 self.letters(filter, *after, *max).map(Looked::Letters)
             }

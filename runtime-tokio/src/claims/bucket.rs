@@ -1,9 +1,12 @@
 //! Claims in an object store.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -172,5 +175,21 @@ async fn in_time<T>(call: impl Future<Output = Result<T, ClaimError>>) -> Result
             "no answer within {limit} s"
         )))
     };
-    timeout(CALL_MAX, call).await.unwrap_or_else(|_| late())
+    let answer = timeout(CALL_MAX, without_panic(call)).await;
+    answer.unwrap_or_else(|_| late())
+}
+
+/// A client that panics, over a credential it was given for one, fails the call and not the
+/// program.
+async fn without_panic<T>(
+    call: impl Future<Output = Result<T, ClaimError>>,
+) -> Result<T, ClaimError> {
+    let mut call = pin!(call);
+    // The call is not gone on with after it, and what it shares is the client's.
+    let poll = poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context)));
+        let panicked = || Err(ClaimError::unavailable("the store's client panicked"));
+        polled.unwrap_or_else(|_| Poll::Ready(panicked()))
+    });
+    poll.await
 }

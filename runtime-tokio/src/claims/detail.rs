@@ -7,6 +7,9 @@ use pubsink_runtime::core::serde_json::{self, Value};
 /// The most characters of a store's own words.
 const WORDS_MAX: usize = 300;
 
+/// object_store's words before what a JSON decoder says, which repeats values.
+const UNDECODED: &str = "Unable to decode service account file";
+
 /// The claim's error. A bucket that is not there has lost no claims: it is named wrong, or not
 /// made yet.
 pub(super) fn claim_error(error: &Error) -> ClaimError {
@@ -31,7 +34,14 @@ pub(super) fn detail(error: &Error) -> String {
         .iter()
         .find_map(|said| text.split_once(said));
     let Some((_, reply)) = reply else {
-        // A file of credentials that is not what it should be is repeated after this.
+        // So is a part of credentials that are not what they should be.
+        if let Some((text, problem)) = text.split_once(UNDECODED) {
+            return match problem.starts_with(": missing field `") {
+                true => shown(&format!("{text}{UNDECODED}{problem}")),
+                false => shown(&format!("{text}{UNDECODED}")),
+            };
+        }
+        // A file of credentials is repeated after this.
         return match text.split_once("string \"") {
             Some((text, _)) => shown(&format!("{text}string …")),
             None => shown(&text),
@@ -55,9 +65,71 @@ fn words(document: &str) -> String {
         true => ["Code", "Message"].map(|name| element(document, name)),
         false => ["error", "message"].map(|name| member(document, name)),
     };
-    let fields: Vec<String> = fields.into_iter().flatten().collect();
+    let fields = fields.into_iter().flatten();
+    let fields: Vec<String> = fields.map(|field| without_proofs(&field)).collect();
     fields.join(": ")
 }
+
+/// The head of a store's words, up to where they repeat what proves who asked.
+fn without_proofs(words: &str) -> String {
+    // Its bytes stand where they do in the words.
+    let lower = words.to_ascii_lowercase();
+    let named = NAMES.iter().flat_map(|name| {
+        let ends = lower.match_indices(name).map(|(at, _)| at + name.len());
+        ends.filter_map(|end| value_of(&lower, end))
+    });
+    let schemed = SCHEMES.iter().flat_map(|scheme| {
+        let ends = lower.match_indices(scheme).map(|(at, _)| at + scheme.len());
+        ends.filter(|&end| {
+            let token = lower[end..].split_whitespace().next();
+            token.is_some_and(|token| token.len() >= TOKEN_MIN)
+        })
+    });
+    match named.chain(schemed).min() {
+        Some(end) => format!("{}…", &words[..end]),
+        None => words.to_owned(),
+    }
+}
+
+/// Where the value begins of what is named before `end`. A word that is only spoken of has none.
+fn value_of(words: &str, end: usize) -> Option<usize> {
+    let of_name = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    let mut rest = words[end..].trim_start_matches(of_name);
+    loop {
+        let quote = [
+            "\"", "'", "\\", "&quot;", "&apos;", "&#34;", "&#39;", "%22", "%27",
+        ];
+        let found = quote.iter().find_map(|quote| rest.strip_prefix(quote));
+        rest = match found {
+            Some(behind) => behind,
+            None if rest.starts_with(char::is_whitespace) => rest.trim_start(),
+            None => break,
+        };
+    }
+    let assigned = ["=", ":", "%3d", "%3a", "&#61;", "&#58;"];
+    let rest = assigned.iter().find_map(|sign| rest.strip_prefix(sign))?;
+    Some(words.len() - rest.len())
+}
+
+/// What a name has that stands before a secret.
+const NAMES: [&str; 10] = [
+    "authorization",
+    "credential",
+    "signature",
+    "sig",
+    "token",
+    "secret",
+    "password",
+    "x-amz-",
+    "x-goog-",
+    "x-ms-",
+];
+
+/// The schemes of an `authorization` header.
+const SCHEMES: [&str; 4] = ["bearer ", "basic ", "sharedkey ", "aws4-hmac-sha256 "];
+
+/// A token is no shorter; most words are.
+const TOKEN_MIN: usize = 16;
 
 /// The text of an XML element.
 fn element(document: &str, name: &str) -> Option<String> {

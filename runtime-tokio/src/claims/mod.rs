@@ -6,6 +6,8 @@
 #[cfg(feature = "object-store")]
 mod bucket;
 #[cfg(feature = "object-store")]
+mod check;
+#[cfg(feature = "object-store")]
 mod connector;
 #[cfg(feature = "object-store")]
 mod detail;

@@ -1,13 +1,18 @@
 //! A bucket's client, from the settings of its provider.
 
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
 use std::time::Duration;
 
-use object_store::aws::AmazonS3Builder;
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{BackoffConfig, Error, ObjectStore, RetryConfig};
 use pubsink_runtime::core::claim::{Bucket, ClaimsUrlError, Provider};
 
+use super::check::{Kind, check};
 use super::connector::Connector;
 use super::detail::detail;
 
@@ -17,21 +22,18 @@ pub(super) fn store_of(
     settings: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Box<dyn ObjectStore>, ClaimsUrlError> {
     let scheme = bucket.provider.scheme();
-    let built = match bucket.provider {
+    let build = || match bucket.provider {
         Provider::S3 => s3(bucket, settings),
         Provider::Gcs => gcs(bucket, settings),
         Provider::Azure => azure(bucket, settings),
-        other => {
-            let detail = format!("there is no client for {}", other.scheme());
-            return Err(ClaimsUrlError::Settings {
-                scheme,
-                detail: detail.into(),
-            });
-        }
+        other => Err(format!("there is no client for {}", other.scheme())),
     };
-    built.map_err(|error| ClaimsUrlError::Settings {
+    // What the checks let through must not end the program.
+    let built = catch_unwind(AssertUnwindSafe(build));
+    let built = built.unwrap_or_else(|_| Err("the store's client panicked over them".to_owned()));
+    built.map_err(|detail| ClaimsUrlError::Settings {
         scheme,
-        detail: detail(&error).into(),
+        detail: detail.into(),
     })
 }
 
@@ -49,15 +51,17 @@ fn retry() -> RetryConfig {
     }
 }
 
-type Settings<I> = Result<I, Error>;
+/// What is made of the settings, or what is wrong with them.
+type Settings<I> = Result<I, String>;
 
 fn s3(
     bucket: &Bucket,
     settings: impl IntoIterator<Item = (String, String)>,
 ) -> Settings<Box<dyn ObjectStore>> {
     let mut builder = AmazonS3Builder::new();
-    for (key, value) in of_provider("AWS_", settings) {
-        if let Ok(key) = key.parse() {
+    for (name, value) in of_provider("AWS_", settings) {
+        if let Ok(key) = key_of::<AmazonS3ConfigKey>(&name) {
+            check(&name, Kind::of_s3(key), &value)?;
             builder = builder.with_config(key, value);
         }
     }
@@ -65,7 +69,7 @@ fn s3(
         .with_bucket_name(&bucket.name)
         .with_retry(retry())
         .with_http_connector(Connector);
-    Ok(Box::new(builder.build()?))
+    Ok(Box::new(builder.build().map_err(|error| detail(&error))?))
 }
 
 fn gcs(
@@ -73,16 +77,41 @@ fn gcs(
     settings: impl IntoIterator<Item = (String, String)>,
 ) -> Settings<Box<dyn ObjectStore>> {
     let mut builder = GoogleCloudStorageBuilder::new();
-    for (key, value) in of_provider("GOOGLE_", settings) {
-        if let Ok(key) = key.parse() {
-            builder = builder.with_config(key, value);
-        }
+    let mut accounts = 0;
+    for (name, value) in of_provider("GOOGLE_", settings) {
+        let Ok(key) = key_of::<GoogleConfigKey>(&name) else {
+            continue;
+        };
+        let failed = |error: io::Error| format!("the file of {name} cannot be read: {error}");
+        check(&name, Kind::of_gcs(key), &value)?;
+        builder = match key {
+            GoogleConfigKey::ServiceAccount => {
+                accounts += 1;
+                // It is read here, since it says where its store is, and a pipe can be read once.
+                let account = read(&value).map_err(failed)?;
+                check(&name, Kind::Account, &account)?;
+                builder.with_service_account_key(account)
+            }
+            GoogleConfigKey::ServiceAccountKey => {
+                accounts += 1;
+                builder.with_service_account_key(value)
+            }
+            GoogleConfigKey::ApplicationCredentials => {
+                // Else what is set is repeated, and it may be the credentials themselves.
+                fs::metadata(&value).map_err(failed)?;
+                builder.with_application_credentials(value)
+            }
+            key => builder.with_config(key, value),
+        };
+    }
+    if accounts > 1 {
+        return Err("there is more than one service account, as a file or a key".to_owned());
     }
     let builder = builder
         .with_bucket_name(&bucket.name)
         .with_retry(retry())
         .with_http_connector(Connector);
-    Ok(Box::new(builder.build()?))
+    Ok(Box::new(builder.build().map_err(|error| detail(&error))?))
 }
 
 fn azure(
@@ -90,11 +119,15 @@ fn azure(
     settings: impl IntoIterator<Item = (String, String)>,
 ) -> Settings<Box<dyn ObjectStore>> {
     let mut builder = MicrosoftAzureBuilder::new();
-    for (key, value) in settings {
+    for (name, value) in settings {
         // The one that does not have the prefix: App Service and Functions set it.
-        if key == "IDENTITY_ENDPOINT" {
-            builder = builder.with_msi_endpoint(value);
-        } else if let Some(key) = of_prefix("AZURE_", &key).and_then(|key| key.parse().ok()) {
+        let key = match name == "IDENTITY_ENDPOINT" {
+            true => Ok(AzureConfigKey::MsiEndpoint),
+            false if name.starts_with("AZURE_") => key_of(&name),
+            false => continue,
+        };
+        if let Ok(key) = key {
+            check(&name, Kind::of_azure(key), &value)?;
             builder = builder.with_config(key, value);
         }
     }
@@ -102,7 +135,7 @@ fn azure(
         .with_container_name(&bucket.name)
         .with_retry(retry())
         .with_http_connector(Connector);
-    Ok(Box::new(builder.build()?))
+    Ok(Box::new(builder.build().map_err(|error| detail(&error))?))
 }
 
 fn of_provider(
@@ -111,10 +144,22 @@ fn of_provider(
 ) -> impl Iterator<Item = (String, String)> {
     settings
         .into_iter()
-        .filter_map(move |(key, value)| Some((of_prefix(prefix, &key)?, value)))
+        .filter(move |(name, _)| name.starts_with(prefix))
 }
 
 /// A setting's key as object_store reads it.
-fn of_prefix(prefix: &str, key: &str) -> Option<String> {
-    key.starts_with(prefix).then(|| key.to_ascii_lowercase())
+fn key_of<K: FromStr<Err = Error>>(name: &str) -> Result<K, Error> {
+    name.to_ascii_lowercase().parse()
 }
+
+/// The text of a small file.
+fn read(path: &str) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?
+        .take(ACCOUNT_MAX)
+        .read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The most that is read of a service account's file: hundreds of times what one has.
+const ACCOUNT_MAX: u64 = 1 << 20;

@@ -9,6 +9,10 @@ mod contract;
 mod directory;
 mod gateway;
 #[cfg(feature = "object-store")]
+mod panics;
+#[cfg(feature = "object-store")]
 mod scripted;
 #[cfg(feature = "object-store")]
 mod servers;
+#[cfg(feature = "object-store")]
+mod settings;

@@ -42,15 +42,13 @@ impl Files {
         let path = self.path(claim);
         let failed = |error: io::Error| failed(&path, "write", &error);
         let put = match path.try_exists() {
-            Ok(true) => Err(ErrorKind::AlreadyExists.into()),
+            Ok(true) => Ok(Put::Taken),
             Ok(false) => self.put(&path, body),
             Err(error) => Err(error),
         };
-        match put {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                self.check_same(&path, body)?;
-            }
-            put => put.map_err(failed)?,
+        match put.map_err(failed)? {
+            Put::Taken => self.check_same(&path, body)?,
+            Put::Done => {}
         }
         // Also where the file was there: whoever has put it there may have died before this.
         sync_directory(&self.root).map_err(failed)?;
@@ -129,8 +127,8 @@ impl Files {
         verify(&there, size, &sha256_hex(body))
     }
 
-    /// Puts a body under a name that nothing has.
-    fn put(&self, path: &Path, body: &[u8]) -> io::Result<()> {
+    /// Puts a body under a name, unless something has it.
+    fn put(&self, path: &Path, body: &[u8]) -> io::Result<Put> {
         if !self.prepared.load(Ordering::Relaxed) {
             self.prepare()?;
         }
@@ -149,10 +147,14 @@ impl Files {
                 made => made?,
             }
         }
-        fs::hard_link(&incoming.path, path).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => error,
-            _ => io::Error::other(format!("no hard link can be made there: {error}")),
-        })
+        match fs::hard_link(&incoming.path, path) {
+            Ok(()) => Ok(Put::Done),
+            // Nothing else that is there already is the claim's name.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Put::Taken),
+            Err(error) => Err(io::Error::other(format!(
+                "no hard link can be made there: {error}"
+            ))),
+        }
     }
 
     /// Makes the directory, and clears away what was left behind in it.
@@ -160,7 +162,7 @@ impl Files {
         let incoming = self.root.join(INCOMING);
         let missing = |path: &&Path| !path.exists();
         let made: Vec<&Path> = self.root.ancestors().take_while(missing).collect();
-        fs::create_dir_all(&incoming)?;
+        fs::create_dir_all(&incoming).map_err(|error| at(&incoming, &error))?;
         // The directory's own name too, which another process may have made just now.
         for name in made.into_iter().chain([self.root.as_path()]) {
             match name.parent().map(sync_directory) {
@@ -174,6 +176,14 @@ impl Files {
         self.prepared.store(true, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// What became of a body that was to have a name.
+enum Put {
+    /// It has it.
+    Done,
+    /// Something else has it.
+    Taken,
 }
 
 /// A claim that is there.
@@ -215,7 +225,7 @@ impl Incoming {
         // Processes that share the directory may have one number, in containers of their own.
         let name = format!("{}.{nanos}.{count}", std::process::id());
         let path = root.join(INCOMING).join(name);
-        let file = File::create_new(&path)?;
+        let file = File::create_new(&path).map_err(|error| at(&path, &error))?;
         Ok(Self { path, file })
     }
 }
@@ -253,6 +263,11 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 
 fn gone() -> io::Error {
     io::Error::other("its name is taken, but nothing is there")
+}
+
+/// The error with the path it is of, where that is not the claim's.
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 fn failed(path: &Path, what: &str, error: &io::Error) -> ClaimError {

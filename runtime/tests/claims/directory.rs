@@ -102,6 +102,32 @@ fn what_is_not_a_file_is_no_claim() {
 }
 
 #[test]
+fn a_file_in_the_place_of_incoming_is_told_by_its_name() {
+    let place = Place::new();
+    let incoming = place.path().join(".incoming");
+    let told = |store: &DirectoryClaims<Here>, name| {
+        let said = unavailable(block_on(
+            store.check_in(&claim("acme", name), body(name, 9)),
+        ));
+        let named = format!("{}", incoming.display());
+        assert!(said.contains(&named), "{said}");
+        assert!(!said.contains("its name is taken"), "{said}");
+    };
+    fs::create_dir(place.path()).unwrap();
+    fs::write(&incoming, "a file").unwrap();
+    let store = open(place.path());
+    told(&store, "one");
+    fs::remove_file(&incoming).unwrap();
+    block_on(store.check_in(&claim("acme", "one"), body("one", 9))).unwrap();
+    // Under a process that has seen a directory there.
+    fs::remove_dir(&incoming).unwrap();
+    fs::write(&incoming, "a file").unwrap();
+    told(&store, "two");
+    // What is there already needs none.
+    block_on(store.check_in(&claim("acme", "one"), body("one", 9))).unwrap();
+}
+
+#[test]
 fn what_dead_processes_left_is_cleared_away_and_no_claim() {
     let place = Place::new();
     let incoming = place.path().join(".incoming");

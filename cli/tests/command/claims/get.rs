@@ -1,11 +1,12 @@
 //! `claims get`.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use pubsink_core::claim::sha256_hex;
 
 use super::super::support::{Scratch, pubsink};
-use super::{flip, objects, put};
+use super::{flip, large, objects, put};
 
 #[test]
 fn a_body_is_written_where_it_is_wanted() {
@@ -94,4 +95,43 @@ fn bad_usage_repeats_no_secret() {
     ];
     let half = pubsink(&half).done().exits(2).stderr;
     assert!(half.contains("--sha256"), "{half}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_whole_stays_as_it_was() {
+    let scratch = Scratch::new();
+    let (dir, folder) = (scratch.path("claims"), scratch.path("folder"));
+    let claim = put(&dir, "one", large());
+    fs::create_dir(&folder).unwrap();
+    let output = format!("{folder}/out");
+    fs::write(&output, "what was there").unwrap();
+    let get = [
+        "claims",
+        "get",
+        claim.as_str(),
+        "--claims",
+        &dir,
+        "--output",
+        &output,
+    ];
+    // No file may have more than 50 or 100 KiB.
+    let limited = pubsink(&get).by_shell("trap '' XFSZ; ulimit -f 100; exec \"$@\"");
+    let said = limited.done().exits(1).stderr;
+    assert!(
+        said.starts_with(&format!("pubsink: cannot write --output {output}: ")),
+        "{said}"
+    );
+    assert_eq!(fs::read(&output).unwrap(), b"what was there");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left");
+    // Through a link, with the permissions that the file had.
+    fs::set_permissions(&output, Permissions::from_mode(0o640)).unwrap();
+    let link = scratch.path("link");
+    symlink(&output, &link).unwrap();
+    let get = [&get[..6], &[link.as_str()]].concat();
+    pubsink(&get).done().exits(0);
+    assert!(fs::read(&output).unwrap() == large().as_bytes());
+    let mode = fs::metadata(&output).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }

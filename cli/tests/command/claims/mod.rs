@@ -19,8 +19,8 @@ use pubsink_fixtures::server::Server;
 use super::support::{Done, Running, Scratch, TOPIC, pubsink};
 
 /// Tokens of consumers, which no output may show.
-const ACME: &str = "hunter2-acme";
-const OTHER: &str = "hunter2-other";
+const ACME: &str = "hunter2-acme-0123456789";
+const OTHER: &str = "hunter2-other-0123456789";
 
 /// A body of 3 MiB, no two parts of which are the same.
 fn large() -> String {

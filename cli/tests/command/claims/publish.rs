@@ -1,6 +1,7 @@
 //! `--claims` of publish and replay.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use ankusa::ClaimCheckError;
 use nix::sys::signal::Signal;
@@ -9,7 +10,7 @@ use pubsink_fixtures::faults::{Action, Match, Rule};
 use serde_json::json;
 
 use super::super::support::{
-    Scratch, TOPIC, eventually, hooks, publish, publish_to, pubsink, server, stored_ids,
+    Run, Scratch, TOPIC, eventually, hooks, publish, publish_to, pubsink, server, stored_ids,
 };
 use super::{ACME, OTHER, Serving, flip, large, large_hook, objects, published};
 
@@ -177,8 +178,14 @@ fn what_a_journal_gave_up_is_checked_in_by_its_replay() {
         "--endpoint",
         &endpoint,
     ];
-    let run = pubsink(&replay).arguments(&["--journal", &journal, "--claims", &dir]);
-    run.done().exits(0);
+    let replay = || pubsink(&replay).arguments(&["--journal", &journal]);
+    // Without a store it would only die again.
+    let refused = replay().done().exits(2).stderr;
+    assert!(
+        refused.contains("has dead letters whose bodies wait for a claim store"),
+        "{refused}"
+    );
+    replay().arguments(&["--claims", &dir]).done().exits(0);
     assert_eq!(stored_ids(&server), ["large"]);
     assert_eq!(fs::read(&objects(&dir)[0]).unwrap(), large().as_bytes());
 }
@@ -271,7 +278,13 @@ fn claims_stay_out_of_the_directory_of_the_journal() {
     let (server, scratch) = (server(), Scratch::new());
     let journal = scratch.path("journal");
     let inside = format!("file://{journal}/claims");
-    for claims in [&journal, &inside] {
+    // Also where there is something on the way to it, or is not yet.
+    let link = scratch.path("link");
+    symlink(&journal, &link).unwrap();
+    let linked = format!("{link}/c2");
+    let around = scratch.path("nonex/../journal/c2");
+    fs::create_dir(&journal).unwrap();
+    for claims in [&journal, &inside, &linked, &around] {
         let run = publish_to(&server.endpoint(), hooks(1));
         let run = run.arguments(&["--journal", &journal, "--claims", claims]);
         let done = run.done().exits(2);
@@ -282,4 +295,82 @@ fn claims_stay_out_of_the_directory_of_the_journal() {
         );
     }
     assert!(server.log().publishes().is_empty());
+}
+
+#[test]
+fn bodies_that_wait_for_a_store_are_not_given_up_by_a_run_without_one() {
+    let (server, scratch) = (server(), Scratch::new());
+    let (away, journal) = (scratch.file("away", ""), scratch.path("journal"));
+    let dir = scratch.path("claims");
+    let run = |input: String| publish(&server, input).arguments(&["--journal", &journal]);
+    let first = run(large_hook("large") + &hooks(1)).arguments(&["--claims", &away]);
+    let first = first.arguments(&["--max-attempts", "1000"]).start();
+    // It came behind the large one.
+    eventually("the small one is stored", || {
+        server.stored(TOPIC).len() == 1
+    });
+    first.signal(Signal::SIGINT);
+    first.wait().exits(3);
+    refuses_without_a_store(run(String::new()), &journal);
+    let listed = pubsink(&["dead-letters", "list", "--journal", &journal]);
+    assert_eq!(listed.done().exits(0).stdout, "");
+    run(String::new())
+        .arguments(&["--claims", &dir])
+        .done()
+        .exits(0);
+    assert_eq!(stored_ids(&server), ["h0001", "large"]);
+}
+
+#[test]
+fn so_are_those_behind_another_hook_of_a_key_that_is_stopped() {
+    let (server, scratch) = (server(), Scratch::new());
+    let (journal, dir) = (scratch.path("journal"), scratch.path("claims"));
+    let run = |input: String| {
+        let run = publish(&server, input).arguments(&["--journal", &journal]);
+        run.arguments(&["--ordering-key", "k", "--ordering-on-failure", "hold"])
+    };
+    let input = large_hook("large").replace("\"acme\"", "\"a/c\"") + &large_hook("behind");
+    let first = run(input).arguments(&["--claims", &dir, "--on-dead", "stop"]);
+    let said = first.done().exits(1).stderr;
+    assert!(said.contains("key \"k\" is stopped"), "{said}");
+    refuses_without_a_store(run(String::new()), &journal);
+    let resume = ["journal", "--journal", &journal, "--resume-key", "k"];
+    pubsink(&resume).done().exits(0);
+    refuses_without_a_store(run(String::new()), &journal);
+    run(String::new())
+        .arguments(&["--claims", &dir])
+        .done()
+        .exits(0);
+    assert_eq!(stored_ids(&server), ["behind"]);
+}
+
+fn refuses_without_a_store(run: Run, journal: &str) {
+    let said = run.done().exits(2).stderr;
+    let words =
+        format!("pubsink: the journal in {journal} has hooks whose bodies wait for a claim store");
+    assert!(said.starts_with(&words), "{said}");
+    assert!(said.contains("give --claims again"), "{said}");
+}
+
+#[test]
+fn a_large_body_holds_up_its_own_key_only() {
+    let (server, scratch) = (server(), Scratch::new());
+    let away = scratch.file("away", "");
+    let of = |key: &str, hook: String| {
+        hook.replace(
+            "\"body\"",
+            &format!("\"headers\":[[\"key\",\"{key}\"]],\"body\""),
+        )
+    };
+    let input = of("a", large_hook("large") + &hooks(1)) + &of("b", hooks(2).replace('h', "o"));
+    let run = publish(&server, input).arguments(&["--claims", &away, "--max-attempts", "1000"]);
+    let running = run.arguments(&["--ordering-key-header", "key"]).start();
+    eventually("those of the other key are stored", || {
+        server.stored(TOPIC).len() == 2
+    });
+    assert_eq!(stored_ids(&server), ["o0001", "o0002"]);
+    // The small one may still go when the large one is given up.
+    running.signal(Signal::SIGINT);
+    let done = running.wait().exits(3);
+    assert_eq!(done.outcomes().len(), 4, "none is lost");
 }

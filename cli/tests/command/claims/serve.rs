@@ -42,7 +42,17 @@ fn a_raw_client_gets_heads_parts_and_pieces() {
     // A line for each, without what may be a signature.
     let (head, _) = received(serving.send("GET", &format!("{path}?sig=hunter2"), ""));
     assert!(head.starts_with("http/1.1 200 "), "{head}");
+    // And nothing of what may be a token in the wrong place.
+    for path in [
+        "/hunter2",
+        "/v1/claims/hunter2",
+        "/v1/claims/acme/hunter2?x",
+    ] {
+        let (head, _) = received(serving.send("GET", path, ""));
+        assert!(head.starts_with("http/1.1 40"), "{head}");
+    }
     let log = serving.end().stderr;
+    assert_eq!(log.matches("another path").count(), 3, "{log}");
     let lines: Vec<_> = log
         .lines()
         .filter(|line| line.contains("/v1/claims/"))
@@ -173,15 +183,23 @@ fn a_token_file_that_cannot_be_read_is_named_by_its_line() {
     ];
     for (content, words) in [
         (
-            &b"hunter2-a acme\nhunter2-b\n"[..],
+            &b"hunter2-a-01234567 acme\nhunter2-b\n"[..],
             ", line 2: a line is TOKEN *",
         ),
         (
-            b"# none\n\nhunter2-a acme globex\n",
+            b"# none\n\nhunter2-a-01234567 acme globex\n",
             ", line 3: a line is TOKEN *",
         ),
-        (b"hunter2-a acme/eu\n", ", line 1: a tenant is 1 to 64"),
-        (b"hunter2\x07a acme\n", ", line 1: "),
+        (
+            b"hunter2-a-01234567 acme/eu\n",
+            ", line 1: a tenant is 1 to 64",
+        ),
+        (b"hunter2-01234567\x07a acme\n", ", line 1: "),
+        (b"* hunter2-a-01234567\n", ", line 1: the token comes first"),
+        (
+            b"hunter2-a *\n",
+            ", line 1: a token has at least 16 characters",
+        ),
         (b"# none\n", ": it has no token; --open-to-all"),
         (b"hunter2-\xff acme\n", ": it is not UTF-8"),
     ] {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::failure::ErrorClass;
 use crate::options::PublisherOptionsBuilder;
 
 fn options() -> PublisherOptions {
@@ -276,26 +277,27 @@ fn a_hook_that_breaks_a_rule_is_refused_for_good() {
     let context = DeliveryContext::batched();
     let fail = |envelope: &Envelope, options: &PublisherOptions| {
         let failure = Admission::hook(envelope, &context, options).unwrap_err();
-        assert_eq!(failure.class, Class::Permanent);
-        failure.reason.kind()
+        assert_eq!(failure.class.error_class(), ErrorClass::Permanent);
+        (failure.class.is_config(), failure.reason.kind())
     };
     let bad_header = Envelope {
         headers: vec![("X-Kind".into(), Bytes::from_static(b"a\xC5z"))],
         ..envelope()
     };
-    assert_eq!(fail(&bad_header, &options()), "invalid_message");
+    assert_eq!(fail(&bad_header, &options()), (false, "invalid_message"));
     let long_source = Envelope {
         source_id: "s".repeat(1_025),
         ..envelope()
     };
-    assert_eq!(fail(&long_source, &options()), "invalid_message");
+    assert_eq!(fail(&long_source, &options()), (false, "invalid_message"));
     let no_claim = Envelope {
         body: vec![0; 65_537].into(),
         ..envelope()
     };
-    assert_eq!(fail(&no_claim, &options()), "claim_check");
+    // The hook is as it should be: it is the operator who gave no claim store.
+    assert_eq!(fail(&no_claim, &options()), (true, "claim_check"));
     let small = builder().max_message_bytes(100).build().unwrap();
-    assert_eq!(fail(&envelope(), &small), "message_too_large");
+    assert_eq!(fail(&envelope(), &small), (false, "message_too_large"));
 }
 
 #[test]

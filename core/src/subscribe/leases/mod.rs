@@ -45,6 +45,13 @@ const INVALID_TRIES: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LeaseNo(u64);
 
+#[cfg(test)]
+impl LeaseNo {
+    pub(super) fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// A lease that begins.
 #[derive(Debug)]
 pub(super) struct NewLease {

@@ -65,13 +65,7 @@ impl Subscriber {
 
     /// A message is taken that is not in hand; `back` where it had been given back with the one
     /// that its key waits for.
-    fn take(
-        &mut self,
-        message: ReceivedMessage,
-        first: FirstLease,
-        received: Instant,
-        back: bool,
-    ) {
+    fn take(&mut self, message: ReceivedMessage, first: FirstLease, received: Instant, back: bool) {
         let key = match message.ordering_key.as_str() {
             "" => None,
             key => Some(self.turns.join(key)),

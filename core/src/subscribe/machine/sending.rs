@@ -54,7 +54,8 @@ impl Subscriber {
             }
             class => {
                 let trouble = trouble(class);
-                if trouble != Trouble::Invalid {
+                // A batch that failed before says nothing of others.
+                if trouble != Trouble::Invalid && batch.tries == 0 {
                     let (now, reason) = (self.now, &failure.reason);
                     let outbox = match way {
                         Way::Ack => &mut self.acks,

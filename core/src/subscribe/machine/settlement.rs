@@ -9,6 +9,10 @@ use crate::subscribe::io::{DeliveryId, LeaseLost, SubscribeMisuse, SubscribeOutp
 use crate::subscribe::outbox::{Item, Way};
 use crate::subscribe::settlement::{SettleError, Settlement};
 
+/// How long before the longest that a lease is kept a held message goes back: extensions are whole
+/// seconds, and the nack has to arrive.
+const NACK_TIME: Duration = Duration::from_secs(2);
+
 impl Subscriber {
     /// Gives the next message to a handler.
     pub(super) fn hand_out(&mut self) -> bool {
@@ -265,6 +269,7 @@ impl Subscriber {
         };
         let last = known.received + self.options.max_lease();
         let left = last.saturating_duration_since(self.now);
+        let left = left.saturating_sub(NACK_TIME);
         if pause > left {
             let (asked, max) = (pause, left);
             self.tell(told, Err(SettleError::RetryTooLate { asked, max }));

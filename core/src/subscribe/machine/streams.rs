@@ -20,6 +20,9 @@ impl Subscriber {
             return self.check_stream(id);
         };
         if heard.current {
+            self.asking.accepted();
+        }
+        if heard.current && heard.well {
             self.asking.well();
         }
         if heard.first {

@@ -1,15 +1,15 @@
 //! Whose turn it is.
 
+mod stopped;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use self::stopped::Stopped;
 use super::hand::MessageNo;
-use crate::failure::MessageId;
-
-/// How long a key waits for a message that was given back, from when Pub/Sub has taken it. What
-/// was sent before that may come until then.
-const BACK: Duration = Duration::from_secs(1);
 
 /// The messages that wait for a handler, in turns: those without an ordering key as they came, of
 /// each key one at a time and in order. A key that has to wait stands in nobody's way.
@@ -35,18 +35,6 @@ struct Key {
     busy: bool,
     /// A message is being given back, and nothing goes until it is back.
     stopped: Option<Stopped>,
-}
-
-#[derive(Debug)]
-struct Stopped {
-    head: MessageId,
-    /// What was right behind it. Where that comes first, the message itself is gone: it has become
-    /// a dead letter, say.
-    next: Option<MessageId>,
-    /// What has come since then, of what had been given back with it.
-    back: BTreeSet<MessageNo>,
-    /// Pub/Sub has taken it: when it is not waited for any more.
-    until: Option<Instant>,
 }
 
 impl Turns {
@@ -146,126 +134,6 @@ impl Turns {
             taken.extend(behind.into_keys());
         });
         taken
-    }
-
-    /// A message of `key` is being given back, and what waits behind it, first `next`: nothing more
-    /// of it goes until it is back.
-    pub(super) fn stop(&mut self, key: &Arc<str>, head: MessageId, next: Option<MessageId>) {
-        self.go_on(key);
-        self.change(key, |key| {
-            key.stopped = Some(Stopped {
-                head,
-                next,
-                back: BTreeSet::new(),
-                until: None,
-            });
-        });
-    }
-
-    /// The message that is being given back, and that `key` waits for.
-    pub(super) fn waits_for(&self, key: &Arc<str>) -> Option<&MessageId> {
-        let stopped = self.keys.get(key)?.stopped.as_ref()?;
-        Some(&stopped.head)
-    }
-
-    /// What became of a message that was given back is known. Where its key waits for it, gives
-    /// what came meanwhile, but for what had been given back with it: a server that keeps the
-    /// order sends it again. The message itself may not come again, so it is not waited for much
-    /// longer.
-    pub(super) fn given_back(
-        &mut self,
-        now: Instant,
-        key: &Arc<str>,
-        head: &MessageId,
-    ) -> Vec<MessageNo> {
-        let known = self.keys.get_mut(key);
-        let stopped = known.and_then(|key| key.stopped.as_mut());
-        match stopped.filter(|stopped| stopped.head == *head) {
-            Some(stopped) if stopped.until.is_none() => stopped.until = Some(now + BACK),
-            _ => return Vec::new(),
-        }
-        self.reopen.insert((now + BACK, Arc::clone(key)));
-        self.strays(key)
-    }
-
-    /// A message of `key` has come; `back` where it had been given back with the one that is waited
-    /// for. Gives what of the key is not to overtake it.
-    pub(super) fn comes(
-        &mut self,
-        key: &Arc<str>,
-        no: MessageNo,
-        id: &MessageId,
-        back: bool,
-    ) -> Vec<MessageNo> {
-        let known = self.keys.get_mut(key);
-        let Some(stopped) = known.and_then(|key| key.stopped.as_mut()) else {
-            return Vec::new();
-        };
-        if stopped.head == *id {
-            self.go_on(key);
-            return self.take(key);
-        }
-        // What comes once Pub/Sub has taken it is as good as what is back.
-        if !back || stopped.until.is_some() {
-            return Vec::new();
-        }
-        let first = stopped.back.is_empty();
-        if first && stopped.next.as_ref() != Some(id) {
-            return Vec::new();
-        }
-        stopped.back.insert(no);
-        match first {
-            true => self.strays(key),
-            false => Vec::new(),
-        }
-    }
-
-    /// Takes what waits of a key that is stopped and is not back.
-    fn strays(&mut self, key: &Arc<str>) -> Vec<MessageNo> {
-        let mut strays = Vec::new();
-        self.change(key, |key| {
-            let back = key.stopped.as_ref().map(|stopped| &stopped.back);
-            let is_back = |no: &MessageNo| back.is_some_and(|back| back.contains(no));
-            key.waiting.retain(|no, _| {
-                let keeps = is_back(no);
-                strays.extend((!keeps).then_some(*no));
-                keeps
-            });
-        });
-        strays
-    }
-
-    /// When the next key waits no more.
-    pub(super) fn reopens(&self) -> Option<Instant> {
-        self.reopen.first().map(|(at, _)| *at)
-    }
-
-    /// Lets a key go on that has waited for long enough; tells whether there was one.
-    pub(super) fn reopen(&mut self, now: Instant) -> bool {
-        let due = self.reopen.first().filter(|(at, _)| *at <= now);
-        let Some((_, key)) = due.cloned() else {
-            return false;
-        };
-        self.go_on(&key);
-        self.forget_if_empty(&key);
-        true
-    }
-
-    /// No key waits any more: nothing goes to a handler from now on.
-    pub(super) fn reopen_all(&mut self) {
-        self.reopen.clear();
-        self.keys.retain(|_, key| {
-            key.stopped = None;
-            key.members > 0
-        });
-    }
-
-    fn go_on(&mut self, name: &Arc<str>) {
-        let mut stopped = None;
-        self.change(name, |key| stopped = key.stopped.take());
-        if let Some(until) = stopped.and_then(|stopped| stopped.until) {
-            self.reopen.remove(&(until, Arc::clone(name)));
-        }
     }
 
     fn forget_if_empty(&mut self, key: &Arc<str>) {
