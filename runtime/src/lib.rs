@@ -37,6 +37,7 @@ pub mod subscribe;
 mod tasks;
 mod tokens;
 mod waiter;
+mod within;
 
 pub use delivery::{Delivery, Flush};
 #[cfg(feature = "test-util")]

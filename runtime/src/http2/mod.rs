@@ -23,7 +23,6 @@ mod line;
 mod origin;
 mod pool;
 mod stream;
-mod time;
 mod tls;
 
 use std::fmt;
@@ -48,8 +47,8 @@ use self::heard::Heard;
 use self::line::Line;
 use self::origin::Origin;
 use self::pool::{Dial, Lease, Next, Place, Pool};
-use self::time::within;
 use crate::seam::{Answer, Exchange, Runtime, SendLimits, StreamTransport, TransportError};
+use crate::within::within;
 
 pub use self::builder::ClientBuilder;
 pub use self::stream::{Down, Up};

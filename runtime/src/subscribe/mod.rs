@@ -29,7 +29,6 @@ mod delivery;
 mod driver;
 mod hand;
 mod lease;
-mod limit;
 mod shared;
 mod source;
 mod stream;

@@ -19,7 +19,6 @@ use pubsink_core::wire::Reply;
 use pubsink_core::wire::subscribe::{grpc, rest, transport_failure};
 
 use super::client::{AnyStreams, AnyTransport, Client, Line};
-use super::limit::within;
 use super::shared::Shared;
 use super::stream::{Says, Stream};
 use super::tell::unreadable;
@@ -27,6 +26,7 @@ use crate::promise::promised;
 use crate::seam::{Answer, Runtime, SendLimits, TransportError};
 use crate::tasks::AnyTokens;
 use crate::tokens::NoToken;
+use crate::within::within;
 
 /// How long a token provider has.
 const TOKEN_TIME: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::seam::{Runtime, Timer};
 
 /// Runs `work` within `limit`; none when it was not done.
-pub(super) async fn within<R: Runtime, T>(
+pub(crate) async fn within<R: Runtime, T>(
     runtime: &R,
     limit: Duration,
     work: impl Future<Output = T>,
