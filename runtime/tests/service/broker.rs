@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -74,8 +74,19 @@ struct State {
     wakers: Vec<Waker>,
 }
 
+/// Somebody listens on every thread from the first test on. A place in the code that is met for
+/// the first time while nobody does, and just as a test begins to, is taken for one that nobody
+/// ever wants.
+fn listen_everywhere() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
+    });
+}
+
 impl Broker {
     pub(crate) fn new(script: Script, messages: impl IntoIterator<Item = ReceivedMessage>) -> Self {
+        listen_everywhere();
         let state = State {
             waiting: messages.into_iter().collect(),
             ..State::default()
