@@ -10,7 +10,7 @@ use crate::say::{print, say};
 
 /// Run an embedded Pub/Sub as a local server, in memory.
 ///
-/// Serves Pub/Sub's REST API on 127.0.0.1 until SIGINT or SIGTERM. Prints its address as
+/// Serves Pub/Sub, over REST and gRPC, on 127.0.0.1 until SIGINT or SIGTERM. Prints its address as
 /// host:port on standard output, which is what PUBSUB_EMULATOR_HOST takes.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 ended by a signal; 2 it could not run")]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Running, Subscriber};
+use crate::failure::MessageId;
 use crate::reason::{Reason, TransportKind};
 use crate::subscribe::hand::{MessageNo, Place, Told};
 use crate::subscribe::io::{DeliveryId, LeaseLost, SubscribeMisuse, SubscribeOutput};
@@ -188,7 +189,11 @@ impl Subscriber {
             self.tell(told, result);
         }
         if let Some(key) = key {
-            for stray in self.turns.given_back(self.now, &key, &id) {
+            let strays = self.turns.given_back(self.now, &key, &id);
+            if let Some((first, next)) = self.first_two(&strays) {
+                self.turns.stop_again(&key, &first, next);
+            }
+            for stray in strays {
                 self.give_back(stray);
             }
         }
@@ -246,14 +251,19 @@ impl Subscriber {
         if self.keeps_order() && self.closing.is_none() {
             let head = known.id.clone();
             let behind = self.turns.take(&key);
-            let next = behind.first().and_then(|no| self.hand.get(*no));
-            let next = next.map(|next| next.id.clone());
+            let next = self.first_two(&behind).map(|(next, _)| next);
             self.turns.stop(&key, head, next);
             for behind in behind {
                 self.give_back(behind);
             }
         }
         self.turns.end(&key);
+    }
+
+    /// The ids of the first two.
+    fn first_two(&self, messages: &[MessageNo]) -> Option<(MessageId, Option<MessageId>)> {
+        let id = |no: &MessageNo| self.hand.get(*no).map(|known| known.id.clone());
+        Some((id(messages.first()?)?, messages.get(1).and_then(id)))
     }
 
     fn ack(&mut self, no: MessageNo, told: Told) {

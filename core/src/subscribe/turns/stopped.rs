@@ -11,6 +11,8 @@ use crate::subscribe::hand::MessageNo;
 /// How long a key waits for a message that was given back, from when Pub/Sub has taken it. What
 /// was sent before that may come until then.
 const BACK: Duration = Duration::from_secs(1);
+/// How many messages a key waits for, at most, one after the other.
+const HEADS: usize = 3;
 
 /// A message of a key is being given back, and nothing of the key goes until it is back.
 ///
@@ -18,9 +20,10 @@ const BACK: Duration = Duration::from_secs(1);
 /// before may still come: that goes back as well, or it would overtake.
 #[derive(Debug)]
 pub(super) struct Stopped {
-    head: MessageId,
-    /// What was right behind it. Where that comes first, the message itself is gone: it has become
-    /// a dead letter, say.
+    /// What is waited for: the message, and where others of the key went back after it, the first
+    /// of them. Whichever comes first: the message may have become a dead letter.
+    heads: Vec<MessageId>,
+    /// What was right behind the last of them. Where that comes first, they are all gone.
     next: Option<MessageId>,
     /// What has come since then, of what had been given back with it.
     pub(super) back: BTreeSet<MessageNo>,
@@ -40,7 +43,7 @@ impl Turns {
         self.go_on(key);
         self.change(key, |key| {
             key.stopped = Some(Stopped {
-                head,
+                heads: vec![head],
                 next,
                 back: BTreeSet::new(),
                 until: None,
@@ -48,10 +51,32 @@ impl Turns {
         });
     }
 
-    /// The message that is being given back, and that `key` waits for.
+    /// Another message of a key that waits is being given back: the key waits for that as well.
+    pub(in crate::subscribe) fn stop_again(
+        &mut self,
+        key: &Arc<str>,
+        head: &MessageId,
+        next: Option<MessageId>,
+    ) {
+        let known = self.keys.get_mut(key);
+        let Some(stopped) = known.and_then(|key| key.stopped.as_mut()) else {
+            return;
+        };
+        // What came back in its order goes on, and this comes behind it.
+        if stopped.heads.len() >= HEADS || !stopped.back.is_empty() {
+            return;
+        }
+        stopped.heads.push(head.clone());
+        stopped.next = next;
+        if let Some(until) = stopped.until.take() {
+            self.reopen.remove(&(until, Arc::clone(key)));
+        }
+    }
+
+    /// The message that is being given back, and that `key` waits for: the last where there are
+    /// several.
     pub(in crate::subscribe) fn waits_for(&self, key: &Arc<str>) -> Option<&MessageId> {
-        let stopped = self.keys.get(key)?.stopped.as_ref()?;
-        Some(&stopped.head)
+        self.keys.get(key)?.stopped.as_ref()?.heads.last()
     }
 
     /// What became of a message that was given back is known. Where its key waits for it, gives
@@ -66,7 +91,7 @@ impl Turns {
     ) -> Vec<MessageNo> {
         let known = self.keys.get_mut(key);
         let stopped = known.and_then(|key| key.stopped.as_mut());
-        match stopped.filter(|stopped| stopped.head == *head) {
+        match stopped.filter(|stopped| stopped.heads.last() == Some(head)) {
             Some(stopped) if stopped.until.is_none() => stopped.until = Some(now + BACK),
             _ => return Vec::new(),
         }
@@ -87,7 +112,7 @@ impl Turns {
         let Some(stopped) = known.and_then(|key| key.stopped.as_mut()) else {
             return Vec::new();
         };
-        if stopped.head == *id {
+        if stopped.heads.contains(id) {
             self.go_on(key);
             return self.take(key);
         }

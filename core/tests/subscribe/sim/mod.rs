@@ -148,6 +148,7 @@ impl Sim {
     }
 
     pub(crate) fn input(&mut self, input: SubscribeInput) {
+        if std::env::var("SUBPLAN").is_ok() { println!("{:?} IN {input:?}", self.at()); }
         self.machine.handle(self.now, input).unwrap();
         self.drain();
     }
@@ -284,6 +285,7 @@ impl Sim {
 
     fn output(&mut self, output: SubscribeOutput) {
         let at = self.at();
+        if std::env::var("SUBPLAN").is_ok() { println!("{at:?} OUT {output:?}"); }
         match output {
             SubscribeOutput::OpenStream {
                 stream,
