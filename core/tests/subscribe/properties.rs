@@ -234,7 +234,7 @@ fn named(ids: &[AckId], clean: bool, rng: &mut Rng) -> CallFailure {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(std::env::var("CASES").map_or(96, |c| c.parse().unwrap())))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     /// The simulation itself checks at every step that a message and an ordering key have one
     /// handler at a time, that keys keep their order, that each delivery is settled once, that
@@ -290,26 +290,4 @@ proptest! {
         };
         prop_assert_eq!(run(), run());
     }
-}
-
-#[test]
-fn debug_plan() {
-    let Ok(text) = std::env::var("SUBPLAN") else { return };
-    let map: BTreeMap<String, String> = text.split_whitespace().collect::<Vec<_>>().join("").split(';').filter(|p| p.contains('=')).map(|p| { let (a, b) = p.split_once('=').unwrap(); (a.to_owned(), b.to_owned()) }).collect();
-    let n = |k: &str| -> u64 { map[k].parse().unwrap() };
-    let b = |k: &str| map[k] == "true";
-    let plan = Plan {
-        seed: n("seed"), rest: b("rest"), messages: n("messages") as usize, keys: n("keys") as usize, bytes: n("bytes") as usize,
-        exactly_once: b("exactly_once"), ordered: b("ordered"), clean: b("clean"), handlers: n("handlers") as usize,
-        max_outstanding: n("max_outstanding") as usize, max_bytes: n("max_bytes") as usize, max_held: n("max_held") as usize,
-        extension: n("extension"), attempts: map["attempts"].parse().ok(), bad: n("bad") as u8, bad_handlers: n("bad_handlers") as u8,
-        cuts: map["cuts"].split('_').filter_map(|c| c.parse().ok()).collect(),
-    };
-    let mut sim = plan.sim();
-    let until = std::env::var("UNTIL").ok().and_then(|u| u.parse().ok()).unwrap_or(14_400);
-    sim.run_until(secs(until));
-    println!("LEFT {} {:?}", sim.server.left(), sim.machine.gauges());
-    println!("NEGLECTED {:?}", sim.seen.neglected);
-    sim.close(None);
-    println!("CLOSE {:?}", sim.run());
 }

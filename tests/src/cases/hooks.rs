@@ -70,9 +70,10 @@ async fn claimed(env: Env) {
         .deliver(&hook, &context)
         .await
         .expect_err("it cannot travel");
+    // The hook is as it should be: there is no claim store.
     assert_eq!(
         (refused.class, refused.reason.kind()),
-        (Class::Permanent, "claim_check")
+        (Class::Config, "claim_check")
     );
     let claim = ClaimRef::derive(hook.tenant_id.as_deref(), hook.received_at, &hook.id).unwrap();
     context.claim = Some(claim.clone());

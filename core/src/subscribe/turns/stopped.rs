@@ -62,8 +62,8 @@ impl Turns {
         let Some(stopped) = known.and_then(|key| key.stopped.as_mut()) else {
             return;
         };
-        // What came back in its order goes on, and this comes behind it.
-        if stopped.heads.len() >= HEADS || !stopped.back.is_empty() {
+        // Where something went back right behind the first one, that comes before this.
+        if stopped.heads.len() >= HEADS || stopped.next.is_some() {
             return;
         }
         stopped.heads.push(head.clone());

@@ -148,7 +148,6 @@ impl Sim {
     }
 
     pub(crate) fn input(&mut self, input: SubscribeInput) {
-        if std::env::var("SUBPLAN").is_ok() { println!("{:?} IN {input:?}", self.at()); }
         self.machine.handle(self.now, input).unwrap();
         self.drain();
     }
@@ -285,7 +284,6 @@ impl Sim {
 
     fn output(&mut self, output: SubscribeOutput) {
         let at = self.at();
-        if std::env::var("SUBPLAN").is_ok() { println!("{at:?} OUT {output:?}"); }
         match output {
             SubscribeOutput::OpenStream {
                 stream,
