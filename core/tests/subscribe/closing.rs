@@ -95,6 +95,18 @@ fn what_a_pull_in_flight_brings_goes_back() {
 }
 
 #[test]
+fn a_pull_that_is_about_to_be_answered_is_waited_for() {
+    let mut sim = Sim::new(two_handlers().wire(Wire::Rest), acks_after(secs(2)));
+    sim.network = but(What::Pull, |_| Fate::Served(ms(400)));
+    sim.publish("m", 5);
+    sim.run_until(ms(10));
+    sim.close(None);
+    assert_eq!(sim.run(), SubscribeWait::Closed);
+    assert_eq!((sim.seen.ids(What::Nack), sim.server.left()), (5, 5));
+    assert_eq!((sim.seen.cancelled, sim.server.lapsed.len()), (0, 0));
+}
+
+#[test]
 fn what_the_tail_of_a_stream_brings_goes_back() {
     let mut sim = Sim::new(two_handlers().max_outstanding(2), acks_after(secs(2)));
     sim.latency = ms(200);

@@ -137,6 +137,34 @@ fn a_key_goes_on_where_what_it_gave_back_does_not_come_again() {
 }
 
 #[test]
+fn what_came_while_a_dead_letter_was_given_back_is_not_overtaken() {
+    let script: Script = Box::new(|_, message, _| match message.message_id.as_str() {
+        "m0" => (ms(100), Settlement::Retry),
+        _ => (ms(100), Settlement::Ack),
+    });
+    let mut sim = Sim::new(options(), script);
+    (sim.server.ordered, sim.watch.ordered) = (true, true);
+    sim.server.max_attempts = Some(4);
+    sim.network = but(What::Nack, |_| Fate::Served(secs(1)));
+    sim.server.publish("m0", "a", 10);
+    // Its fourth nack, which makes it a dead letter, is on its way from 6.2 to 7.2 s.
+    sim.later(ms(6_500), |sim| {
+        for number in 1..4 {
+            sim.server.publish(&format!("m{number}"), "a", 10);
+        }
+    });
+    // What came meanwhile is given back from 8.2 s on, and arrives at 9.3 s.
+    sim.later(ms(8_250), |sim| sim.server.publish("m4", "a", 10));
+    sim.run_until(secs(20));
+    let ids = sim.seen.handled.iter().map(|handled| handled.id.as_str());
+    assert_eq!(
+        ids.collect::<Vec<_>>(),
+        ["m0", "m0", "m0", "m0", "m1", "m2", "m3", "m4"]
+    );
+    assert_eq!((sim.server.dead.len(), sim.server.left()), (1, 0));
+}
+
+#[test]
 fn where_the_subscription_is_not_ordered_nothing_is_taken_along() {
     let script: Script = Box::new(|_, message, times| match message.message_id.as_str() {
         "m3" if times == 0 => (ms(10), Settlement::Retry),
@@ -221,23 +249,28 @@ fn what_waits_behind_a_message_whose_lease_was_lost_does_not_overtake_it() {
 
 #[test]
 fn a_retry_whose_lease_is_lost_is_not_overtaken_either() {
-    let mut sim = Sim::new(
-        options(),
-        Box::new(
-            |_, message, times| match (message.message_id.as_str(), times) {
-                ("m0", 0) => (secs(5), Settlement::Retry),
-                _ => (ms(10), Settlement::Ack),
-            },
-        ),
-    );
-    sim.server.exactly_once = true;
-    sim.tell_properties();
+    let script: Script = Box::new(|_, message, times| match message.message_id.as_str() {
+        "m0" if times == 0 => (secs(12), Settlement::Retry),
+        _ => (ms(10), Settlement::Ack),
+    });
+    let options = options().extension_min(secs(10)).extension_max(secs(10));
+    let mut sim = Sim::new(options, script);
     (sim.server.ordered, sim.watch.ordered) = (true, true);
+    sim.network = but(What::Extend, |sent| {
+        match sent.ids.iter().any(|id| id.as_str() == "m0#1") {
+            true => Fate::Fails(ms(1), fails(CallClass::Transient)),
+            false => Fate::Served(ms(1)),
+        }
+    });
+    // Those behind it come by themselves, so that their extensions have requests of their own.
     for number in 0..5 {
-        sim.server.publish(&format!("m{number}"), "a", 10);
+        sim.later(secs(number), move |sim| {
+            sim.server.publish(&format!("m{number}"), "a", 10)
+        });
     }
-    // The server says so with the next extension, and sends nothing for a while.
-    sim.later(secs(1), |sim| sim.server.lose("m0"));
+    // Nothing comes again before the retry.
+    sim.later(ms(4_500), Sim::freeze);
+    sim.later(secs(20), |sim| sim.cut(&fails(CallClass::Transient)));
     sim.run_until(secs(60));
     let ids: Vec<_> = sim
         .seen
@@ -246,9 +279,9 @@ fn a_retry_whose_lease_is_lost_is_not_overtaken_either() {
         .map(|handled| handled.id.as_str())
         .collect();
     assert_eq!(ids, ["m0", "m0", "m1", "m2", "m3", "m4"]);
-    assert!(!matches!(
-        sim.seen.handled[0].settled.clone().unwrap().2,
-        Err(SettleError::Closed)
-    ));
+    let (at, _, result) = sim.seen.handled[0].settled.clone().unwrap();
+    assert_eq!(at.as_secs(), 12);
+    assert!(matches!(result, Err(SettleError::LeaseLost(_))));
+    assert_eq!(sim.seen.of(What::Nack)[0].ids.len(), 4);
     assert_eq!(sim.server.left(), 0);
 }

@@ -198,11 +198,17 @@ fn an_extension_that_is_refused_because_its_message_was_just_acked_harms_nobody(
     sim.tell_properties();
     sim.publish("m", 1);
     let mut extensions = 0;
-    sim.network = but(What::Extend, move |_| {
-        extensions += 1;
-        Fate::Served(if extensions == 1 { ms(1) } else { secs(1) })
+    sim.network = Box::new(move |sent| match sent.what {
+        What::Extend => {
+            extensions += 1;
+            Fate::Served(if extensions == 1 { ms(1) } else { secs(1) })
+        }
+        // The ack arrives at once, and its answer takes longer than the other.
+        What::Ack => Fate::Slow(secs(3)),
+        _ => Fate::Served(ms(1)),
     });
     sim.run_until(secs(20));
+    assert_eq!(sim.seen.of(What::Extend).len(), 2);
     let handled = &sim.seen.handled[0];
     assert_eq!(handled.lost, []);
     assert_eq!(handled.settled.clone().unwrap().2, Ok(()));

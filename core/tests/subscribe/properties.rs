@@ -157,8 +157,9 @@ impl Plan {
         sim.server.exactly_once = self.exactly_once;
         sim.server.ordered = self.ordered;
         sim.server.max_attempts = self.attempts;
-        // What is ambiguous, or a lie, may break the order.
-        sim.watch.ordered = self.ordered && self.clean;
+        // What is ambiguous, or a lie, may break the order; and where messages become dead letters
+        // it is not known which one is the next.
+        sim.watch.ordered = self.ordered && self.clean && self.attempts.is_none();
         if self.seed.is_multiple_of(3) {
             sim.heartbeat = Some(secs(30));
         }

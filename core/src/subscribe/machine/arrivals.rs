@@ -28,35 +28,21 @@ impl Subscriber {
     /// A message came.
     pub(super) fn arrive(&mut self, message: ReceivedMessage, first: FirstLease) {
         let Some(no) = self.hand.find(&message.message_id) else {
-            return self.take(message, first, self.now, false);
+            return self.take(message, first, false);
         };
         let Some(known) = self.hand.get(no) else {
             return;
         };
-        let received = known.received;
-        let stopped = known.key.as_ref();
-        let stopped = stopped.filter(|key| self.turns.waits_for(key).is_some());
-        match (&known.place, stopped.cloned()) {
-            // It was to come again, and it has: whatever becomes of the request that asked for it.
-            (Place::Settling { way: Way::Nack, .. }, key) => {
-                let back = key.is_some_and(|key| self.gives_back(&key));
-                self.finish(no, Ok(()));
-                self.take(message, first, self.now, back);
-            }
-            // What comes of a key that waits comes in the server's order, and not in that of its
-            // first arrival.
-            (Place::Buffered(_), Some(key)) => {
-                self.tell_redelivered(&message);
-                self.turns.remove(Some(&key), no);
-                self.forget(no);
-                let back = self.gives_back(&key);
-                self.take(message, first, received, back);
-            }
-            _ => self.replace(no, message, first),
-        }
+        let Place::Settling { way: Way::Nack, .. } = known.place else {
+            return self.replace(no, message, first);
+        };
+        // It was to come again, and it has: whatever becomes of the request that asked for it.
+        let back = known.key.as_ref().is_some_and(|key| self.gives_back(key));
+        self.finish(no, Ok(()));
+        self.take(message, first, back);
     }
 
-    /// Whether what `key` waits for has been given back, as far as we are concerned.
+    /// Whether what `key` waits for, if it does, has been given back, as far as we are concerned.
     fn gives_back(&self, key: &Arc<str>) -> bool {
         let head = self.turns.waits_for(key).and_then(|id| self.hand.find(id));
         let lease = head.and_then(|no| self.hand.get(no)?.lease);
@@ -65,7 +51,7 @@ impl Subscriber {
 
     /// A message is taken that is not in hand; `back` where it had been given back with the one
     /// that its key waits for.
-    fn take(&mut self, message: ReceivedMessage, first: FirstLease, received: Instant, back: bool) {
+    fn take(&mut self, message: ReceivedMessage, first: FirstLease, back: bool) {
         let key = match message.ordering_key.as_str() {
             "" => None,
             key => Some(self.turns.join(key)),
@@ -75,12 +61,12 @@ impl Subscriber {
             id: id.clone(),
             key: key.clone(),
             bytes: message.bytes(),
-            received,
+            received: self.now,
             lease: None,
             lost: None,
             place: Place::Buffered(Arc::new(message)),
         });
-        let lease = self.lease(no, ack_id, first, received, self.exactly_once);
+        let lease = self.lease(no, ack_id, first, self.now, self.exactly_once);
         self.hand.change(no, |message| message.lease = Some(lease));
         if self.closing.is_some() {
             return self.give_back(no);
@@ -95,7 +81,9 @@ impl Subscriber {
 
     /// A message came again that is in hand: its newest lease counts.
     fn replace(&mut self, no: MessageNo, message: ReceivedMessage, first: FirstLease) {
-        self.tell_redelivered(&message);
+        self.redelivered += 1;
+        let message_id = message.message_id.clone();
+        self.event(SubscribeEvent::Redelivered { message_id });
         let Some(known) = self.hand.get(no) else {
             return;
         };
@@ -126,12 +114,6 @@ impl Subscriber {
         } else if acked {
             self.post(Way::Ack, no);
         }
-    }
-
-    fn tell_redelivered(&mut self, message: &ReceivedMessage) {
-        self.redelivered += 1;
-        let message_id = message.message_id.clone();
-        self.event(SubscribeEvent::Redelivered { message_id });
     }
 
     fn lease(

@@ -64,9 +64,9 @@ const CALL_SLACK: Duration = Duration::from_secs(1);
 /// goes on once the message is back, and what came before that goes back, too. So a server that
 /// redelivers in order keeps the order. Where the message does not come back, because it has
 /// become a dead letter or went to somebody else, the key goes on a second after Pub/Sub has taken
-/// it. What is buffered behind a message whose lease was lost before it was handled goes back as
-/// well. Where the stream says that the subscription is not ordered nothing of this is done; of one
-/// key there still is one message with a handler at a time.
+/// it, or what went back after it. What is buffered behind a message whose lease was lost before it
+/// was handled goes back as well. Where the stream says that the subscription is not ordered nothing
+/// of this is done; of one key there still is one message with a handler at a time.
 ///
 /// Each message that goes back counts as a delivery attempt of its own: a dead-letter policy on an
 /// ordered subscription takes those behind a poisoned message along with it.

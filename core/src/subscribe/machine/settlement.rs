@@ -304,7 +304,7 @@ impl Subscriber {
         self.post(way, no);
     }
 
-    pub(super) fn forget(&mut self, no: MessageNo) {
+    fn forget(&mut self, no: MessageNo) {
         let Some(known) = self.hand.remove(no) else {
             return;
         };

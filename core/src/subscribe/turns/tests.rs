@@ -118,6 +118,27 @@ fn where_the_next_one_comes_first_the_message_is_gone() {
 }
 
 #[test]
+fn what_came_meanwhile_is_waited_for_too_where_the_message_may_be_gone() {
+    let mut turns = Turns::default();
+    let (key, now) = (turns.join("k"), begin());
+    turns.stop(&key, id("1"), None);
+    turns.wait(Some(&key), no(5), true);
+    turns.wait(Some(&key), no(6), true);
+    assert_eq!(turns.given_back(now, &key, &id("1")), [no(5), no(6)]);
+    turns.stop_again(&key, &id("5"), Some(id("6")));
+    assert_eq!(
+        (turns.reopens(), turns.waits_for(&key)),
+        (None, Some(&id("5")))
+    );
+    // It came before they had gone back.
+    assert_eq!(turns.comes(&key, no(7), &id("7"), false), []);
+    turns.wait(Some(&key), no(7), true);
+    assert_eq!(turns.comes(&key, no(8), &id("5"), true), [no(7)]);
+    turns.wait(Some(&key), no(8), true);
+    assert_eq!(turns.next(), Some(no(8)));
+}
+
+#[test]
 fn a_key_that_waits_is_remembered_for_so_long_and_no_longer() {
     let mut turns = Turns::default();
     let (key, now) = (turns.join("k"), begin());
