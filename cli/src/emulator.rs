@@ -1,5 +1,7 @@
 //! `pubsink emulator`: the embedded Pub/Sub as a local server.
 
+use std::io;
+
 use clap::Args;
 use pubsink_fixtures::broker::SubscriptionConfig;
 use pubsink_fixtures::server::Server;
@@ -29,8 +31,7 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
-    let server = Server::builder().port(arguments.port).start();
-    let server = server.map_err(|error| {
+    let server = start(arguments.port).map_err(|error| {
         CommandError::new(format!("cannot listen on port {}", arguments.port), error)
     })?;
     for topic in &arguments.topics {
@@ -45,6 +46,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     ));
     interrupt.wait();
     Ok(Exit::Delivered)
+}
+
+/// A server without a log: nobody reads it here, and its entries would stay scattered among the
+/// messages that come and go, so that no memory between them is used again.
+fn start(port: u16) -> io::Result<Server> {
+    Server::builder().port(port).log_capacity(0).start()
 }
 
 fn create(server: &Server, topic: &str, project: &str) -> Result<(), String> {
@@ -72,4 +79,25 @@ fn create(server: &Server, topic: &str, project: &str) -> Result<(), String> {
         created.map_err(|status| status.to_string())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_and_not_kept() {
+        let server = start(0).unwrap();
+        let mut stream = TcpStream::connect(server.addr()).unwrap();
+        let request = b"GET /v1/projects/p/topics HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+        stream.write_all(request).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let log = server.log();
+        assert_eq!((log.total(), log.requests().len()), (1, 0));
+    }
 }

@@ -126,6 +126,7 @@ fn on_smol<W: Work>(
         Some(tokens) => publisher.token_provider(tokens).spawn_on(&executor),
         None => publisher.spawn_on(&executor),
     };
+    let publisher = publisher.map_err(|error| CommandError(error.to_string()))?;
     let work = work.run(pubsink_smol::Smol::from(&executor), client, publisher);
     match tasks {
         Tasks::Here => smol::block_on(executor.run(work)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use pubsink_core::envelope::Envelope;
 use pubsink_core::options::{
-    Endpoint, OptionError, OrderingOnFailure, PublisherOptions, PublisherOptionsBuilder,
+    Endpoint, OptionError, OrderingOnFailure, PublisherOptions, PublisherOptionsBuilder, Wire,
 };
 
 use crate::exit::CommandError;
@@ -81,6 +81,8 @@ impl<'a> Place<'a> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Publisher options")]
 pub(crate) struct PublisherFlags {
+    #[command(flatten)]
+    wire: WireFlag,
     /// One ordering key for every hook; none by default
     #[arg(long, value_name = "K", conflicts_with = "ordering_key_header")]
     ordering_key: Option<String>,
@@ -156,6 +158,7 @@ impl PublisherFlags {
         let options = set(options, self.inline_max_bytes, Builder::inline_max_bytes);
         let options = set(options, self.max_message_bytes, Builder::max_message_bytes);
         let options = set(options, ms(self.timeout_ms), Builder::timeout);
+        let options = self.wire.apply(options);
         let options = options
             .batch(!self.no_batch)
             .trace_context(self.trace_context);
@@ -182,6 +185,31 @@ impl PublisherFlags {
             options = options.ordering_key_with(move |envelope| header(envelope, &name));
         }
         build(options)
+    }
+}
+
+/// The wire that is published over.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct WireFlag {
+    /// How to speak to Pub/Sub
+    #[arg(long, value_enum, default_value_t = WireName::Rest)]
+    wire: WireName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum WireName {
+    /// JSON, over HTTP/1.1
+    Rest,
+    /// gRPC: protobuf, over HTTP/2, in three quarters of the bytes
+    Grpc,
+}
+
+impl WireFlag {
+    pub(crate) fn apply(self, options: PublisherOptionsBuilder) -> PublisherOptionsBuilder {
+        options.wire(match self.wire {
+            WireName::Rest => Wire::Rest,
+            WireName::Grpc => Wire::Grpc,
+        })
     }
 }
 

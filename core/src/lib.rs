@@ -44,9 +44,64 @@
 //! # }
 //! ```
 //!
+//! # Subscribing
+//!
+//! [`subscribe::Subscriber`] is the machine of one subscription, with the same two verbs. It asks
+//! for messages as far as there is room, keeps their leases, gives each to a handler, and tells
+//! Pub/Sub what became of it. It knows no wire: [`wire::subscribe`] writes and reads both.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Instant;
+//! use pubsink_core::publish::Step;
+//! use pubsink_core::subscribe::{Settlement, SubscribeInput, SubscribeOutput, Subscriber};
+//! use pubsink_core::subscribe::{SubscriberOptions, Wire};
+//! use pubsink_core::wire::{Reply, subscribe::rest};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = SubscriberOptions::builder("my-project", "hooks-sub").wire(Wire::Rest).build()?;
+//! let (options, now) = (Arc::new(options), Instant::now());
+//! let mut subscriber = Subscriber::new(Arc::clone(&options), now, 42);
+//! let Step::Do(SubscribeOutput::Pull { call, max_messages, .. }) = subscriber.poll(now)
+//!     else { unreachable!() };
+//! let request = rest::pull(&options, max_messages, None);
+//! assert_eq!(request.body(), r#"{"maxMessages":1000}"#);
+//!
+//! let message = r#"{"ackId":"a1","message":{"messageId":"17","data":"aGVsbG8="}}"#;
+//! let body = format!(r#"{{"receivedMessages":[{message}]}}"#).into();
+//! let reply = Reply { status: 200, body, ..Reply::default() };
+//! let result = rest::read_pull(&reply, None).map(|pulled| pulled.messages);
+//! subscriber.handle(now, SubscribeInput::Pulled { call, result })?;
+//! let Step::Do(SubscribeOutput::Deliver { delivery, message }) = subscriber.poll(now)
+//!     else { unreachable!() };
+//! assert_eq!(message.data, "hello");
+//!
+//! // More is asked for, and the lease is extended: REST does not tell how long it is.
+//! let Step::Do(SubscribeOutput::Pull { .. }) = subscriber.poll(now) else { unreachable!() };
+//! let Step::Wait(Some(soon), _) = subscriber.poll(now) else { unreachable!() };
+//! let Step::Do(SubscribeOutput::ModifyDeadline { seconds: 60, .. }) = subscriber.poll(soon)
+//!     else { unreachable!() };
+//!
+//! // The handler is done. Its ack waits 100 ms for company.
+//! let settlement = Settlement::Ack;
+//! subscriber.handle(soon, SubscribeInput::Settle { delivery, settlement })?;
+//! let Step::Wait(Some(due), _) = subscriber.poll(soon) else { unreachable!() };
+//! let Step::Do(SubscribeOutput::Acknowledge { call, ids, .. }) = subscriber.poll(due)
+//!     else { unreachable!() };
+//! let request = rest::acknowledge(&options, &ids, None);
+//! assert_eq!(request.body(), r#"{"ackIds":["a1"]}"#);
+//!
+//! subscriber.handle(due, SubscribeInput::Answered { call, result: Ok(()) })?;
+//! let Step::Do(SubscribeOutput::Settled { result, .. }) = subscriber.poll(due)
+//!     else { unreachable!() };
+//! assert_eq!(result, Ok(()));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Dispatch
 //!
-//! [`dispatch::Dispatcher`] is a second machine with the same two verbs: it delivers every row of a
+//! [`dispatch::Dispatcher`] is a third machine with the same two verbs: it delivers every row of a
 //! [`journal`] to its [`sink`], tries again, and gives up in the end. [`journal::Table`] is a
 //! journal in memory.
 //!

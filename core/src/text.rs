@@ -12,13 +12,16 @@ pub const TEXT_MAX_BYTES: usize = 8 * 1024;
 
 /// Immutable text that is cheap to clone: a thousand failures of one request share one copy.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text(Arc<str>);
+pub struct Text(
+    /// None where there is none: empty text, as most ordering keys are, allocates nothing.
+    Option<Arc<str>>,
+);
 
 impl Text {
     /// The text as it is, without a limit.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self(Arc::from(text))
+        Self((!text.is_empty()).then(|| Arc::from(text)))
     }
 
     /// The first [`TEXT_MAX_BYTES`] of `bytes` as text, a cut marked at the end. Bytes that are
@@ -32,19 +35,19 @@ impl Text {
         }
         let mut text = String::from_utf8_lossy(&bytes[..end]).into_owned();
         if end == bytes.len() && text.len() <= TEXT_MAX_BYTES {
-            return Self(text.into());
+            return text.into();
         }
         // A byte that is not UTF-8 has become three.
         while text.len() > TEXT_MAX_BYTES {
             text.pop();
         }
-        Self(format!("{text}… (cut, {} bytes in all)", bytes.len()).into())
+        format!("{text}… (cut, {} bytes in all)", bytes.len()).into()
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_deref().unwrap_or_default()
     }
 }
 
@@ -52,7 +55,7 @@ impl Deref for Text {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        self.as_str()
     }
 }
 
@@ -64,32 +67,42 @@ impl From<&str> for Text {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(text.into())
+        Self((!text.is_empty()).then(|| text.into()))
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&*self.0, f)
+        fmt::Debug::fmt(self.as_str(), f)
     }
 }
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self)
     }
 }
 
 #[cfg(feature = "serde")]
 impl serde::Serialize for Text {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+        serializer.serialize_str(self)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_text_is_text_like_any_other() {
+        let empty = [Text::new(""), String::new().into(), Text::capped(b"")];
+        for text in &empty {
+            assert_eq!((text, text.as_str()), (&empty[0], ""));
+            assert_eq!(format!("{text}{text:?}"), "\"\"");
+            assert!(*text < Text::new("\0"));
+        }
+    }
 
     #[test]
     fn short_text_is_kept_whole() {

@@ -14,6 +14,8 @@ mod envelope_line;
 mod error_document;
 #[path = "../fuzz/targets/grpc_frames.rs"]
 mod grpc_frames;
+#[path = "../fuzz/targets/grpc_reply.rs"]
+mod grpc_reply;
 #[path = "../fuzz/targets/grpc_status.rs"]
 mod grpc_status;
 #[path = "../fuzz/targets/message_decode.rs"]
@@ -84,6 +86,11 @@ fn the_publisher_machine() {
 #[test]
 fn grpc_frames_however_they_are_cut() {
     replay("grpc_frames", grpc_frames::run);
+}
+
+#[test]
+fn grpc_replies() {
+    replay("grpc_reply", grpc_reply::run);
 }
 
 #[test]

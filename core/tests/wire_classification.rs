@@ -8,6 +8,8 @@
 
 #[path = "publisher/classification/exchanges.rs"]
 mod exchanges;
+#[path = "publisher/classification/grpc.rs"]
+mod grpc;
 #[path = "publisher/classification/hostile.rs"]
 mod hostile;
 #[path = "publisher/classification/secrets.rs"]

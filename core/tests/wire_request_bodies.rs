@@ -6,6 +6,8 @@
     reason = "helpers of tests fail like tests"
 )]
 
+#[path = "publisher/bodies/grpc.rs"]
+mod grpc;
 #[path = "publisher/bodies/head.rs"]
 mod head;
 #[path = "publisher/bodies/pinned.rs"]

@@ -19,7 +19,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let server = Server::start()?;
     server.create_topic("projects/p/topics/hooks")?;
     let options = PublisherOptions::builder("p", "hooks").endpoint(&server.endpoint());
-    let publisher = pubsink_smol::publisher(options.build()?).spawn();
+    let publisher = pubsink_smol::publisher(options.build()?).spawn()?;
 
     let hook = Envelope {
         id: "019ad465-4e4c-7650-a69e-0d37f2a74de4".to_owned(),

@@ -18,7 +18,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let server = Server::start()?;
     server.create_topic("projects/p/topics/hooks")?;
     let options = PublisherOptions::builder("p", "hooks").endpoint(&server.endpoint());
-    let publisher = pubsink_smol::publisher(options.build()?).spawn();
+    let publisher = pubsink_smol::publisher(options.build()?).spawn()?;
 
     let dispatch = pubsink_smol::dispatch(MemoryJournal::default())
         .sink("topic", PubsubSink::new(publisher))

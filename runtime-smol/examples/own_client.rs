@@ -46,7 +46,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     };
     let publisher = pubsink_smol::publisher(options.build()?)
         .transport(client)
-        .spawn();
+        .spawn()?;
     let delivered = publisher.publish(Message::new("hello")).await?;
     println!(
         "stored as {}, {} bytes sent",

@@ -23,7 +23,7 @@ async fn publish() -> Result<(), Box<dyn Error>> {
     if let Ok(host) = std::env::var("PUBSUB_EMULATOR_HOST") {
         options = options.emulator(&host);
     }
-    let publisher = pubsink_smol::publisher(options.build()?).spawn();
+    let publisher = pubsink_smol::publisher(options.build()?).spawn()?;
 
     // Each call admits its message at once; awaiting comes later, so they share a request.
     let deliveries: Vec<_> = ["one", "two", "three"]

@@ -20,7 +20,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     server.create_topic(topic)?;
     server.create_subscription(SubscriptionConfig::new(name, topic))?;
     let options = PublisherOptions::builder("p", "events").endpoint(&server.endpoint());
-    let publisher = pubsink_smol::publisher(options.build()?).spawn();
+    let publisher = pubsink_smol::publisher(options.build()?).spawn()?;
     for word in ["one", "two", "three"] {
         publisher.publish(Message::new(word)).await?;
     }

@@ -7,7 +7,7 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let options = PublisherOptions::builder("my-project", "hooks").build()?;
-//! let publisher = pubsink_smol::publisher(options).spawn();
+//! let publisher = pubsink_smol::publisher(options).spawn()?;
 //! let delivered = publisher.publish(Message::new("hello")).await?;
 //! println!("stored as {}", delivered.message_id);
 //! # Ok(())
@@ -28,7 +28,7 @@ pub mod http2;
 mod runtime;
 pub mod subscribe;
 
-pub use builder::{PublisherBuilder, publisher};
+pub use builder::{NoClient, PublisherBuilder, publisher};
 pub use client::{HttpClient, HttpClientBuilder};
 pub use dispatch::{DispatchBuilder, dispatch};
 pub use driver::Driver;

@@ -105,7 +105,7 @@ fn a_hundred_resets_before_reading_are_a_hundred_failures() {
 #[test]
 fn a_connection_closed_while_idle_is_found_out() {
     let server = server();
-    let publisher = publisher(options(&server)).spawn();
+    let publisher = publisher(options(&server)).spawn().unwrap();
     run(async {
         for text in ["one", "two", "three"] {
             publish(&publisher, text).await.unwrap();
@@ -120,7 +120,7 @@ fn a_connection_closed_while_idle_is_found_out() {
 fn an_answer_that_closes_its_connection_costs_nothing() {
     let server = server();
     server.script([Rule::on(Match::publish()).then(Action::proceed().close_after_answer())]);
-    let publisher = publisher(options(&server)).spawn();
+    let publisher = publisher(options(&server)).spawn().unwrap();
     for n in 0..5 {
         run(publish(&publisher, &n.to_string())).unwrap();
     }
@@ -133,7 +133,10 @@ fn a_connection_too_old_is_not_used_again() {
     let connections = |idle: Duration, pause: Duration| {
         let before = server.gauges().connections;
         let client = HttpClient::builder().idle_timeout(idle).build();
-        let publisher = publisher(options(&server)).transport(client).spawn();
+        let publisher = publisher(options(&server))
+            .transport(client)
+            .spawn()
+            .unwrap();
         run(async {
             publish(&publisher, "one").await.unwrap();
             smol::Timer::after(pause).await;
@@ -160,7 +163,7 @@ fn a_redirect_is_not_followed_and_nothing_asked_for_by_surprise() {
         &[("location", "/v1/projects/p/topics/other:publish")],
         "",
     ))]);
-    let publisher: Publisher = publisher(options(&server)).spawn();
+    let publisher: Publisher = publisher(options(&server)).spawn().unwrap();
     let failure = run(publish(&publisher, "x")).unwrap_err();
     assert_eq!(failure.reason.kind(), "status");
     let log = server.log();

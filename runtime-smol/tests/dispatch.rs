@@ -43,7 +43,7 @@ fn hook() -> Envelope {
 }
 
 fn to_topic(server: &Server) -> DispatchBuilder {
-    let publisher = publisher(options(server)).spawn();
+    let publisher = publisher(options(server)).spawn().unwrap();
     dispatch(MemoryJournal::default())
         .sink("topic", PubsubSink::new(publisher))
         .options(DispatchOptions::default())

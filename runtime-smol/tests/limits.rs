@@ -33,7 +33,7 @@ fn nobody_listens() {
 #[test]
 fn a_name_that_does_not_exist() {
     let options = options_within("http://nowhere.invalid", Duration::from_secs(20));
-    let failure = run(publish(&publisher(options).spawn(), "x")).unwrap_err();
+    let failure = run(publish(&publisher(options).spawn().unwrap(), "x")).unwrap_err();
     assert_eq!(transport(&failure).0, TransportKind::Connect);
 }
 
@@ -42,7 +42,7 @@ fn a_name_that_does_not_exist() {
 fn a_connection_that_does_not_come_about_in_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("https://{}", listener.local_addr().unwrap());
-    let publisher = publisher(options_within(&endpoint, SHORT)).spawn();
+    let publisher = publisher(options_within(&endpoint, SHORT)).spawn().unwrap();
     let failure = run(publish(&publisher, "x")).unwrap_err();
     assert_eq!(transport(&failure).0, TransportKind::Connect);
     assert!(!failure.may_have_been_stored);
@@ -52,7 +52,9 @@ fn a_connection_that_does_not_come_about_in_time() {
 fn a_server_that_speaks_no_tls() {
     let server = server();
     let endpoint = server.endpoint().replace("http:", "https:");
-    let publisher = publisher(options_within(&endpoint, Duration::from_secs(5))).spawn();
+    let publisher = publisher(options_within(&endpoint, Duration::from_secs(5)))
+        .spawn()
+        .unwrap();
     let failure = run(publish(&publisher, "x")).unwrap_err();
     assert_eq!(transport(&failure).0, TransportKind::Connect);
 }
@@ -66,7 +68,8 @@ fn a_reply_that_does_not_come_and_the_next_one_that_does() {
             .then(Action::never_answer())]);
         let publisher = publisher(options_within(&server.endpoint(), SHORT))
             .transport(HttpClient::builder().http2(http2).build())
-            .spawn();
+            .spawn()
+            .unwrap();
         run(publish(&publisher, "one")).unwrap();
         let failure = run(publish(&publisher, "two")).unwrap_err();
         let (kind, detail) = transport(&failure);
@@ -86,7 +89,9 @@ fn an_answer_that_is_late_is_not_taken_for_another() {
     server.script([Rule::on(Match::publish())
         .times(1)
         .then(Action::proceed().answer_delay(SHORT + SHORT / 2))]);
-    let publisher = publisher(options_within(&server.endpoint(), SHORT)).spawn();
+    let publisher = publisher(options_within(&server.endpoint(), SHORT))
+        .spawn()
+        .unwrap();
     run(publish(&publisher, "one")).unwrap_err();
     let ids = run(async {
         let second = publish(&publisher, "two").await.unwrap();
@@ -135,7 +140,7 @@ fn a_body_that_breaks_off() {
         Rule::on(Match::publish()).times(1).then(cut(503)),
         Rule::on(Match::publish()).times(1).then(cut(200)),
     ]);
-    let publisher = publisher(options(&server)).spawn();
+    let publisher = publisher(options(&server)).spawn().unwrap();
     let failure = run(publish(&publisher, "x")).unwrap_err();
     let Reason::Status { http: 503, body } = &*failure.reason else {
         panic!("{failure:?}")

@@ -20,7 +20,7 @@ use support::{TOPIC, options, publish, run, server, transport, wait_until, withi
 #[test]
 fn on_the_global_executor() {
     let server = server();
-    let publisher = publisher(options(&server)).spawn();
+    let publisher = publisher(options(&server)).spawn().unwrap();
     run(round_trip(&server, &publisher));
 }
 
@@ -28,7 +28,7 @@ fn on_the_global_executor() {
 fn on_an_executor_of_ones_own() {
     let server = server();
     let executor = Arc::new(Executor::new());
-    let publisher = publisher(options(&server)).spawn_on(&executor);
+    let publisher = publisher(options(&server)).spawn_on(&executor).unwrap();
     run(executor.run(round_trip(&server, &publisher)));
 }
 
@@ -37,14 +37,14 @@ fn on_a_static_executor_run_by_another_thread() {
     static EXECUTOR: Executor<'static> = Executor::new();
     thread::spawn(|| smol::block_on(EXECUTOR.run(std::future::pending::<()>())));
     let server = server();
-    let publisher = publisher(options(&server)).spawn_on(&EXECUTOR);
+    let publisher = publisher(options(&server)).spawn_on(&EXECUTOR).unwrap();
     run(round_trip(&server, &publisher));
 }
 
 #[test]
 fn in_a_local_executor() {
     let server = server();
-    let (publisher, driver) = publisher(options(&server)).build();
+    let (publisher, driver) = publisher(options(&server)).build().unwrap();
     let executor = smol::LocalExecutor::new();
     executor.spawn(driver).detach();
     run(executor.run(round_trip(&server, &publisher)));
@@ -53,7 +53,7 @@ fn in_a_local_executor() {
 #[test]
 fn in_a_plain_block_on() {
     let server = server();
-    let (publisher, driver) = publisher(options(&server)).build();
+    let (publisher, driver) = publisher(options(&server)).build().unwrap();
     let work = async {
         round_trip(&server, &publisher).await;
         publisher.shutdown(Duration::from_secs(5)).await;
@@ -82,7 +82,7 @@ fn flush_covers_what_is_in_flight() {
         .nth(1)
         .then(Action::proceed().delay(Duration::from_millis(200)))]);
     let executor = Arc::new(Executor::new());
-    let publisher = publisher(options(&server)).spawn_on(&executor);
+    let publisher = publisher(options(&server)).spawn_on(&executor).unwrap();
     run(executor.run(async {
         publisher.flush().await;
         let _first = publisher.publish(Message::new("first"));
@@ -98,7 +98,7 @@ fn the_last_handle_dropped_inside_a_task_flushes() {
     let server = server();
     let executor = Arc::new(Executor::new());
     run(executor.run(async {
-        let publisher = publisher(options(&server)).spawn_on(&executor);
+        let publisher = publisher(options(&server)).spawn_on(&executor).unwrap();
         executor
             .spawn(async move {
                 let _unread = publisher.publish(Message::new("left behind"));
@@ -113,7 +113,7 @@ fn the_last_handle_dropped_inside_a_task_flushes() {
 fn shutdown_is_bounded() {
     let server = server();
     server.script([Rule::on(Match::publish()).then(Action::never_answer())]);
-    let (publisher, driver) = publisher(options(&server)).build();
+    let (publisher, driver) = publisher(options(&server)).build().unwrap();
     let work = async {
         let delivery = publisher.publish(Message::new("stuck"));
         wait_until("in flight", || server.gauges().in_flight > 0).await;
@@ -130,7 +130,7 @@ fn an_executor_dropped_settles_everything() {
     let server = server();
     server.script([Rule::on(Match::publish()).then(Action::never_answer())]);
     let executor = Arc::new(Executor::new());
-    let publisher = publisher(options(&server)).spawn_on(&executor);
+    let publisher = publisher(options(&server)).spawn_on(&executor).unwrap();
     let (flying, waiting) = run(executor.run(async {
         let flying = publisher.publish(Message::new("flying"));
         wait_until("in flight", || server.gauges().in_flight > 0).await;
@@ -153,7 +153,7 @@ fn an_executor_dropped_settles_everything() {
 fn a_driver_dropped_settles_everything_and_frees_its_requests() {
     let server = server();
     server.script([Rule::on(Match::publish()).then(Action::never_answer())]);
-    let (publisher, mut driver) = publisher(options(&server)).build();
+    let (publisher, mut driver) = publisher(options(&server)).build().unwrap();
     let delivery = publisher.publish(Message::new("flying"));
     run(async {
         let sent = wait_until("in flight", || server.gauges().in_flight > 0);
@@ -173,7 +173,7 @@ fn an_executor_that_is_gone_refuses() {
     let executor = Arc::new(Executor::new());
     let gone = pubsink_smol::Smol::from(&executor);
     drop(executor);
-    let publisher = publisher(options(&server)).spawn_on(gone);
+    let publisher = publisher(options(&server)).spawn_on(gone).unwrap();
     let refused = run(publish(&publisher, "nowhere")).unwrap_err();
     assert_eq!(transport(&refused).0, TransportKind::Closed);
 }

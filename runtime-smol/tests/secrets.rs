@@ -43,7 +43,8 @@ fn a_token_is_in_no_error_and_no_log() {
         let publisher = publisher(options(&server))
             .token_provider(Token::new(SECRET).unwrap())
             .transport(HttpClient::builder().http2(http2).build())
-            .spawn();
+            .spawn()
+            .unwrap();
         for action in [
             Action::proceed(),
             Action::reset(),

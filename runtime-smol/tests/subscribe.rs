@@ -25,7 +25,7 @@ impl subscribe::support::Place for OnSmol {
     }
 
     fn publisher(options: PublisherOptions) -> Publisher {
-        pubsink_smol::publisher(options).spawn()
+        pubsink_smol::publisher(options).spawn().unwrap()
     }
 
     fn subscription<P: TokenProvider>(

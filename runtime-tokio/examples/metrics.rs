@@ -32,6 +32,7 @@ use tokio::sync::Semaphore;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_default;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, registry};
@@ -70,7 +71,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         {
             recorder.0.on.store(metrics, Ordering::Relaxed);
             let layer = keep.then(|| Keeps(Arc::clone(&spans)));
-            let kept = layer.map(|layer| set_default(registry().with(layer)));
+            // As a program has it that is not looked for a fault in: no events of the HTTP client.
+            let kept =
+                layer.map(|layer| set_default(registry().with(layer).with(LevelFilter::INFO)));
             rates.push(dispatch(count, server).await?);
             drop(kept);
         }

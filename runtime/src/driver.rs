@@ -125,6 +125,7 @@ async fn drive<R: Runtime, T: Transport>(tasks: Tasks<R, T>) {
             answered,
             actions,
             until,
+            idle,
             closed,
         } = tasks.shared.turn(tasks.runtime.now());
         for id in answered {
@@ -144,6 +145,9 @@ async fn drive<R: Runtime, T: Transport>(tasks: Tasks<R, T>) {
                     }
                 }
             }
+        }
+        if idle {
+            tasks.shared.buffers.clear();
         }
         if closed {
             return;

@@ -14,12 +14,14 @@
 //! - [`service`]: handlers for the messages of [subscriptions](subscribe).
 
 mod after;
+mod buffers;
 pub mod claims;
 mod delivery;
 pub mod dispatch;
 mod driver;
 #[cfg(feature = "http2")]
 pub mod http2;
+mod in_span;
 pub mod journal;
 #[cfg(feature = "metrics")]
 pub mod metrics;

@@ -7,7 +7,10 @@ use pubsink_core::dispatch::{Accepted, DispatchGauges, DispatchOutput, EnqueueEr
 use pubsink_core::failure::{Failure, Outcome};
 use pubsink_core::publish::{Gauges, Response};
 use pubsink_core::sink::Receipt;
+use pubsink_core::subscribe::{CallFailure, Settlement, SubscribeGauges, SubscribeOutput};
 use pubsink_core::text::Text;
+
+use crate::service::{HandlingClass, ReplyError};
 
 #[derive(Debug, Clone)]
 pub(crate) struct PublishMetrics;
@@ -106,4 +109,76 @@ impl DispatchTally {
 
     #[inline(always)]
     pub(crate) fn holds(&mut self, _holds: impl FnOnce() -> (DispatchGauges, Duration)) {}
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked {
+    Stream,
+    Pull,
+    Acknowledge,
+    Nack,
+    Extend,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct SubscribeMetrics;
+
+impl SubscribeMetrics {
+    #[inline(always)]
+    pub(crate) fn new(_name: &str) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(crate) fn turn<'a>(
+        &self,
+        _tally: &SubscribeTally,
+        _outputs: impl Iterator<Item = &'a SubscribeOutput>,
+    ) {
+    }
+
+    #[inline(always)]
+    pub(crate) fn asking(&self, _asked: Asked) -> Asking {
+        Asking
+    }
+}
+
+pub(crate) struct Asking;
+
+impl Asking {
+    #[inline(always)]
+    pub(crate) fn answered(self, _failure: Option<&CallFailure>) {}
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SubscribeTally {}
+
+impl SubscribeTally {
+    #[inline(always)]
+    pub(crate) fn holds(&mut self, _holds: impl FnOnce() -> (SubscribeGauges, Duration)) {}
+}
+
+#[derive(Debug)]
+pub(crate) struct HandlingMetrics;
+
+impl HandlingMetrics {
+    #[inline(always)]
+    pub(crate) fn new(_name: &str) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(crate) fn handled(
+        &self,
+        _settlement: Settlement,
+        _failed: Option<HandlingClass>,
+        _took: Duration,
+    ) {
+    }
+
+    #[inline(always)]
+    pub(crate) fn abandoned(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn replied(&self, _result: &Result<(), ReplyError>) {}
 }

@@ -1,5 +1,6 @@
 //! What a runtime and an HTTP client have to be able to do.
 
+mod calls;
 mod streaming;
 
 use std::future::Future;
@@ -10,6 +11,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use pubsink_core::reason::TransportKind;
 
+pub use self::calls::{Calls, Trailers};
 pub use self::streaming::{Answer, Downlink, Exchange, Part, StreamTransport, Uplink};
 
 /// An async runtime: a clock, tasks and a timer.
@@ -46,6 +48,8 @@ pub trait Timer: Future<Output = ()> + Send + 'static {
 ///
 /// It sends each request once: no retries, no redirects. A pooled connection that turns out to be
 /// dead is a failure of the request, not a reason to send it again.
+///
+/// A publisher over gRPC needs one whose responses have [`Trailers`]: [`Calls`].
 pub trait Transport: Send + Sync + 'static {
     /// Sends a request and reads its reply, within `limits`. Dropping the future gives the
     /// request up; its connection must not be used again.

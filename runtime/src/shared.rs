@@ -16,6 +16,7 @@ pub(crate) use pubsink_core::testing::trace::Tapped as Machine;
 use pubsink_core::token::Token;
 
 use crate::after::{After, with};
+use crate::buffers::Buffers;
 use crate::delivery::Done;
 use crate::metrics::{PublishMetrics, PublishTally};
 use crate::slots::{SlotId, Slots};
@@ -25,6 +26,7 @@ use crate::waiter::Slotted;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) metrics: PublishMetrics,
+    pub(crate) buffers: Buffers,
     state: Mutex<State>,
 }
 
@@ -56,6 +58,8 @@ pub(crate) struct Turn {
     pub(crate) answered: Vec<RequestId>,
     pub(crate) actions: Vec<Action>,
     pub(crate) until: Option<Instant>,
+    /// No request is on its way.
+    pub(crate) idle: bool,
     pub(crate) closed: bool,
 }
 
@@ -63,6 +67,7 @@ impl Shared {
     pub(crate) fn new(machine: Machine<SlotId>) -> Self {
         Self {
             metrics: PublishMetrics::new(machine.options().topic_name()),
+            buffers: Buffers::default(),
             state: Mutex::new(State {
                 machine,
                 slots: Slots::default(),
@@ -226,11 +231,13 @@ impl State {
             let output = match self.machine.poll(now) {
                 Step::Do(output) => output,
                 Step::Wait(until, reason) => {
-                    tally.holds(|| self.machine.gauges());
+                    let gauges = self.machine.gauges();
+                    tally.holds(|| gauges);
                     let turn = Turn {
                         answered,
                         actions,
                         until,
+                        idle: gauges.requests == 0,
                         closed: reason == WaitReason::Closed,
                     };
                     return (turn, tally);

@@ -12,7 +12,7 @@ use pubsink_core::text::Text;
 use pubsink_core::token::Token;
 use pubsink_core::wire::Reply;
 
-use crate::seam::{Runtime, SendLimits, Transport};
+use crate::seam::{Runtime, SendLimits, Trailers, Transport};
 use crate::shared::Shared;
 use crate::tokens::{NoToken, TokenProvider};
 
@@ -59,24 +59,30 @@ impl<R: Runtime, T: Transport> Tasks<R, T> {
     pub(crate) fn send(&self, request: PublishRequest) -> AbortHandle {
         let (runtime, transport) = (self.runtime.clone(), Arc::clone(&self.transport));
         let limits = self.limits;
-        let metrics = self.shared.metrics.clone();
+        let shared = Arc::clone(&self.shared);
         self.spawn(request.id(), async move {
             let messages = request.len();
-            let (http, sent) = request.encode();
+            let (http, sent) = request.encode_in(shared.buffers.take());
+            let metrics = &shared.metrics;
             let sending = metrics.sending(messages, http.body().len(), || runtime.now());
-            let response = match transport.send(http, limits).await {
+            let mut response = match transport.send(http, limits).await {
                 Ok(response) => {
-                    let (head, body) = response.into_parts();
-                    sent.answered(&Reply {
+                    let (mut head, body) = response.into_parts();
+                    let trailers = head.extensions.remove::<Trailers>().unwrap_or_default();
+                    let reply = Reply {
                         status: head.status.as_u16(),
                         headers: head.headers,
                         body,
                         received_at_ms: runtime.unix_ms(),
-                    })
+                    };
+                    sent.answered_with(&reply, &trailers.0)
                 }
                 Err(error) => sent.failed(error.kind, &error.detail),
             };
             sending.answered(|| runtime.now(), &response);
+            if let Some(buffer) = response.take_buffer() {
+                shared.buffers.give(buffer);
+            }
             Input::Response(response)
         })
     }

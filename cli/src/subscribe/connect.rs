@@ -93,6 +93,8 @@ pub(crate) fn on_smol(opening: Opening) -> Result<Exit, CommandError> {
             None => publisher.spawn_on(&executor),
         }
     });
+    let publisher = publisher.transpose();
+    let publisher = publisher.map_err(|error| CommandError(error.to_string()))?;
     let runtime = pubsink_smol::Smol::from(&executor);
     let serving = serving.run(runtime, client, subscription, publisher);
     smol::block_on(executor.run(serving))

@@ -33,6 +33,15 @@ pub(super) struct Subscription {
     /// The most messages in hand: waiting, being handled, or held until they are tried again
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     max_outstanding: u32,
+    /// The subscription is exactly-once: a message is handled once its lease is confirmed, and acked
+    /// once that is. Over gRPC the subscription says so itself, over REST only this does
+    #[arg(long)]
+    exactly_once: bool,
+    /// How often the subscription's dead-letter policy delivers a message: one that fails for the
+    /// last time goes back at once, for the policy to take it, and is not held for a pause
+    /// [default: what fails is held for a pause, each time]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=100))]
+    max_delivery_attempts: Option<u32>,
     /// How long to go on trying where the subscription is not found, or access to it refused
     #[arg(long, value_name = "MS", default_value_t = 60_000)]
     config_patience_ms: u64,
@@ -70,6 +79,8 @@ impl Subscription {
             })
             .handlers(most(self.workers))
             .max_outstanding(most(self.max_outstanding))
+            .exactly_once(self.exactly_once)
+            .max_delivery_attempts(self.max_delivery_attempts)
             .config_patience(Duration::from_millis(self.config_patience_ms));
         let options = options
             .build()

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pubsink_core::subscribe::Settlement;
+use pubsink_core::trace_context::{TRACEPARENT, TRACESTATE, TraceContext};
 use pubsink_runtime::service::{BoxError, Context, Outcome, Reply};
 use pubsink_tokio::seam::Transport;
+use tracing::Span;
 
 use super::exec::Exec;
 use super::flags::Work;
@@ -14,6 +16,7 @@ use super::forward::{Answered, Forward};
 use super::print::Printer;
 use super::tally::Tally;
 use crate::exit::CommandError;
+use crate::telemetry::trace_context;
 
 /// The most bytes of a reply: no message holds more.
 pub(super) const REPLY_MAX: usize = 10_000_000;
@@ -24,6 +27,8 @@ const IN_REPLY_TO: &str = "in_reply_to";
 pub(super) struct Handler<T> {
     action: Action<T>,
     tally: Arc<Tally>,
+    /// Whether replies carry a trace.
+    traces: bool,
 }
 
 enum Action<T> {
@@ -49,7 +54,16 @@ impl<T: Transport> Handler<T> {
                 retry_base,
             }),
         };
-        Ok(Self { action, tally })
+        Ok(Self {
+            action,
+            tally,
+            traces: false,
+        })
+    }
+
+    /// The same, whose replies carry a trace where that is asked for.
+    pub(super) fn tracing_replies(self, traces: bool) -> Self {
+        Self { traces, ..self }
     }
 
     pub(super) async fn handle(&self, context: Context) -> Result<Outcome, BoxError> {
@@ -64,10 +78,12 @@ impl<T: Transport> Handler<T> {
             })),
             Action::Exec(exec) => {
                 let printed = exec.run(&context).await?;
-                Ok(acked(&context, printed, None))
+                Ok(self.acked(&context, printed, None))
             }
             Action::Forward(forward) => match forward.post(&context).await? {
-                Answered::Done { body, content_type } => Ok(acked(&context, body, content_type)),
+                Answered::Done { body, content_type } => {
+                    Ok(self.acked(&context, body, content_type))
+                }
                 Answered::Later(pause) => {
                     self.tally.fail(&context, &"the server asks for a pause");
                     Ok(Outcome::new(Settlement::RetryAfter(pause)))
@@ -75,20 +91,40 @@ impl<T: Transport> Handler<T> {
             },
         }
     }
+
+    /// Done, with `reply` where it is not empty.
+    fn acked(&self, context: &Context, reply: Bytes, content_type: Option<String>) -> Outcome {
+        let outcome = Outcome::new(Settlement::Ack);
+        if reply.is_empty() {
+            return outcome;
+        }
+        let key = context.ordering_key().unwrap_or_default();
+        let mut reply = Reply::new(reply)
+            .attribute(IN_REPLY_TO, context.message_id().as_str().to_owned())
+            .ordering_key(key);
+        if let Some(content_type) = content_type {
+            reply = reply.attribute("content_type", content_type);
+        }
+        if self.traces
+            && let Some(trace) = trace(context)
+        {
+            reply = reply.attribute(TRACEPARENT, trace.traceparent().to_owned());
+            if let Some(state) = trace.tracestate() {
+                reply = reply.attribute(TRACESTATE, state.to_owned());
+            }
+        }
+        outcome.with_reply(reply)
+    }
 }
 
-/// Done, with `reply` where it is not empty.
-fn acked(context: &Context, reply: Bytes, content_type: Option<String>) -> Outcome {
-    let outcome = Outcome::new(Settlement::Ack);
-    if reply.is_empty() {
-        return outcome;
+/// The trace of this handling where its span is exported, else that of the message.
+fn trace(context: &Context) -> Option<TraceContext> {
+    let of_message = context.trace_context();
+    let Some(own) = trace_context(&Span::current()) else {
+        return of_message;
+    };
+    match of_message.as_ref().and_then(TraceContext::tracestate) {
+        Some(state) => Some(own.with_state(state)),
+        None => Some(own),
     }
-    let key = context.ordering_key().unwrap_or_default();
-    let mut reply = Reply::new(reply)
-        .attribute(IN_REPLY_TO, context.message_id().as_str().to_owned())
-        .ordering_key(key);
-    if let Some(content_type) = content_type {
-        reply = reply.attribute("content_type", content_type);
-    }
-    outcome.with_reply(reply)
 }

@@ -54,6 +54,10 @@ pub(crate) struct Arguments {
     /// End once so many messages are acked; no more are handled [default: only a signal ends it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
+    /// Send the trace of its message with each reply, as the attributes traceparent and tracestate;
+    /// where spans are exported, that of the span in which the message was handled
+    #[arg(long, requires = "reply_topic")]
+    trace_context: bool,
     /// The pause before a message comes again that failed once; it doubles up to a minute
     #[arg(long, value_name = "MS", default_value_t = 1_000)]
     retry_base_ms: u64,
@@ -75,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         .map(|topic| arguments.subscription.replies(topic))
         .transpose()?;
     let work = arguments.action.work(replies.is_some())?;
+    let max_attempts = options.max_delivery_attempts();
     let mut tokens = arguments.credentials.provider()?;
     if emulator && tokens.take().is_some() {
         say("pubsink: no token is sent to the emulator of PUBSUB_EMULATOR_HOST");
@@ -86,6 +91,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
         serving: Serving {
             work,
             count: arguments.count,
+            max_attempts,
+            trace_context: arguments.trace_context,
             retry_base: std::time::Duration::from_millis(arguments.retry_base_ms),
             shutdown_limit: std::time::Duration::from_millis(arguments.shutdown_limit_ms),
             interrupt: Interrupt::listen()?,

@@ -22,6 +22,10 @@ use crate::say::say;
 pub(super) struct Serving {
     pub(super) work: Work,
     pub(super) count: Option<u32>,
+    /// After how many attempts a message is left to the dead-letter policy.
+    pub(super) max_attempts: Option<u32>,
+    /// Whether replies carry a trace.
+    pub(super) trace_context: bool,
     pub(super) retry_base: Duration,
     pub(super) shutdown_limit: Duration,
     pub(super) interrupt: Interrupt,
@@ -39,10 +43,11 @@ impl Serving {
         let name = subscription.subscription().to_owned();
         let tally = Arc::new(Tally::new(self.count));
         let handling = Handler::new(self.work, client, Arc::clone(&tally), self.retry_base)?;
-        let handling = Arc::new(handling);
+        let handling = Arc::new(handling.tracing_replies(self.trace_context));
         let backoff = Backoff {
             base: self.retry_base,
             max: Backoff::default().max.max(self.retry_base),
+            max_attempts: self.max_attempts,
             ..Backoff::default()
         };
         let handling = handler(move |context: Context| {

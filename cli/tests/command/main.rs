@@ -35,3 +35,4 @@ mod stalled_output;
 mod subscribe;
 mod support;
 mod trace_context;
+mod wires;

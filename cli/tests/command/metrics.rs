@@ -3,15 +3,18 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
+use pubsink_fixtures::broker::{PubsubMessage, SubscriptionConfig};
+
 use super::support::{
-    Run, Running, Scratch, WALL_LIMIT, eventually, hooks, publish, publish_to, pubsink, server,
+    Run, Running, Scratch, TOPIC, WALL_LIMIT, eventually, hooks, publish, publish_to, pubsink,
+    server,
 };
 
 const PLANTED: &str = "hunter2";
 const SAID: &str = "pubsink: metrics at http://";
 
 /// Where a run's page is: host and port.
-fn addr(running: &Running) -> String {
+pub(crate) fn addr(running: &Running) -> String {
     let url = running.said(SAID);
     url.strip_suffix("/metrics").unwrap().to_owned()
 }
@@ -34,7 +37,7 @@ fn page(addr: &str) -> String {
 }
 
 /// Waits until a line is on the page; all of it then.
-fn shows(addr: &str, line: &str) -> String {
+pub(crate) fn shows(addr: &str, line: &str) -> String {
     let mut text = String::new();
     eventually(line, || {
         text = page(addr);
@@ -43,7 +46,7 @@ fn shows(addr: &str, line: &str) -> String {
     text
 }
 
-fn metered(run: Run) -> Run {
+pub(crate) fn metered(run: Run) -> Run {
     run.arguments(&["--metrics", "127.0.0.1:0"])
 }
 
@@ -125,6 +128,49 @@ fn replay_and_bench_have_the_page() {
             .done()
             .exits(0);
         assert!(done.stderr.contains(SAID), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn subscribe_has_the_page() {
+    let name = "projects/p/subscriptions/all";
+    for wire in ["grpc", "rest"] {
+        let server = server();
+        let config = SubscriptionConfig::new(name, TOPIC);
+        server.create_subscription(config).unwrap();
+        let messages = ["good", "good", PLANTED].map(PubsubMessage::new);
+        let publish = |broker: &mut pubsink_fixtures::broker::Broker| {
+            broker.publish(TOPIC, messages.to_vec(), 1, std::time::Instant::now())
+        };
+        server.broker(publish).unwrap();
+        let run = pubsink(&["subscribe", "--project", "p", "--subscription", "all"]);
+        let run = run.arguments(&["--endpoint", &server.endpoint(), "--wire", wire]);
+        let run = run.arguments(&["--exec", "grep good", "--retry-base-ms", "600000"]);
+        let running = metered(run).start();
+        let addr = addr(&running);
+        let of = |metric: &str, labels: &str, count: u32| {
+            format!("pubsink_subscribe_{metric}{{{labels}subscription=\"{name}\"}} {count}")
+        };
+        // Labels are in the order of their names.
+        let settled = "pubsink_subscribe_settled_total{result=\"ok\",settlement=\"ack\",";
+        shows(&addr, &format!("{settled}subscription=\"{name}\"}} 2"));
+        shows(&addr, &of("held_messages", "", 1));
+        let text = shows(&addr, &of("messages_total", "result=\"new\",", 3));
+        for line in [
+            of("attempts_total", "error_class=\"none\",outcome=\"ack\",", 2),
+            of(
+                "attempts_total",
+                "error_class=\"retry\",outcome=\"retry_after\",",
+                1,
+            ),
+            of("outstanding_messages", "", 1),
+            of("full", "", 0),
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+        }
+        assert!(!text.contains(PLANTED), "{text}");
+        running.signal(nix::sys::signal::Signal::SIGTERM);
+        running.wait().exits(0);
     }
 }
 

@@ -14,8 +14,9 @@ mod support;
 
 use collector::Collector;
 use protobuf::Span;
+use pubsink_fixtures::broker::SubscriptionConfig;
 use pubsink_fixtures::server::Server;
-use support::{Run, Scratch, TOPIC, hooks, publish, publish_to, server};
+use support::{Run, Scratch, TOPIC, hooks, publish, publish_to, pubsink, server};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
@@ -122,6 +123,57 @@ fn the_message_carries_the_trace_of_its_attempt() {
         let expected = format!("00-{TRACE}-{}-01", good.id());
         assert_eq!(attributes["traceparent"], expected);
         assert_eq!(attributes["tracestate"], "v=1");
+    }
+}
+
+#[test]
+fn a_message_is_handled_in_the_trace_it_came_with_and_its_reply_goes_on_with_it() {
+    let (replies, subscription) = ("projects/p/topics/replies", "projects/p/subscriptions/all");
+    for (wire, runtime) in [("grpc", "tokio"), ("rest", "smol")] {
+        let (server, collector) = (server(), Collector::start(200));
+        server.create_topic(replies).unwrap();
+        let config = SubscriptionConfig::new(subscription, TOPIC);
+        server.create_subscription(config).unwrap();
+        let run = publish(&server, input()).arguments(&["--trace-context"]);
+        run.done().exits(0);
+        let run = pubsink(&["subscribe", "--project", "p", "--subscription", "all"]);
+        let run = run.arguments(&["--endpoint", &server.endpoint(), "--wire", wire]);
+        let run = run.arguments(&["--exec", "cat", "--reply-topic", "replies", "--count", "2"]);
+        let run = run.arguments(&["--trace-context", "--otlp", &collector.url()]);
+        run.env("PUBSINK_RUNTIME", runtime).done().exits(0);
+
+        let requests = collector.requests();
+        let bodies = requests.iter().map(|it| String::from_utf8_lossy(&it.body));
+        assert!(bodies.into_iter().all(|body| !body.contains(PLANTED)));
+        let (spans, _) = protobuf::spans(&requests);
+        let name = "ankusa.subscribe.attempt";
+        assert!(spans.iter().all(|span| span.name == name), "{spans:?}");
+        let good = of(&spans, "good");
+        assert_eq!(
+            (good.trace(), good.parent().as_str()),
+            (TRACE.to_owned(), PARENT)
+        );
+        assert_eq!(good.links(), [(TRACE.to_owned(), PARENT.to_owned())]);
+        assert_eq!(
+            good.attribute("subscription").as_deref(),
+            Some(subscription)
+        );
+        let other = of(&spans, "bad");
+        assert_ne!(other.trace(), TRACE);
+        let replied = server.stored(replies);
+        let trace_of = |span: &Span| format!("00-{}-{}-01", span.trace(), span.id());
+        let mut traces: Vec<_> = (replied.iter())
+            .map(|reply| {
+                let attributes = &reply.message.attributes;
+                let state = attributes.get("tracestate").cloned();
+                (attributes["traceparent"].clone(), state)
+            })
+            .collect();
+        traces.sort();
+        let state = Some("v=1".to_owned());
+        let mut expected = [(trace_of(good), state), (trace_of(other), None)];
+        expected.sort();
+        assert_eq!(traces, expected, "{wire}");
     }
 }
 

@@ -9,13 +9,16 @@ use super::OptionError;
 /// The service's own endpoint.
 pub const DEFAULT_ENDPOINT: &str = "https://pubsub.googleapis.com";
 
+/// The longest URL that there can be: [`Uri`] takes no longer one.
+pub(crate) const URL_MAX_BYTES: usize = 65_534;
+
 /// The base URL that Pub/Sub's paths are appended to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(String);
 
 impl Endpoint {
     /// Checks `url`: http or https, a host, a port of 1 to 65535 if any, no userinfo, query,
-    /// fragment or dot segments. A trailing `/` is trimmed, a path prefix kept.
+    /// fragment or dot segments, at most 65,534 bytes. A trailing `/` is trimmed, a path prefix kept.
     ///
     /// # Errors
     ///
@@ -29,6 +32,11 @@ impl Endpoint {
         let refuse = |rule| OptionError::new("endpoint", url, rule);
         let no_url = || refuse("an http or https URL with a host and without query or fragment");
         let trimmed = url.trim_end_matches('/');
+        if trimmed.len() > URL_MAX_BYTES {
+            let value = format!("{} bytes long", trimmed.len());
+            let range = format!("at most {URL_MAX_BYTES} bytes long");
+            return Err(OptionError::new("endpoint", &value, &range));
+        }
         let uri: Uri = trimmed.parse().map_err(|_| no_url())?;
         let authority = uri.authority().map_or("", |authority| authority.as_str());
         let scheme_ok = matches!(uri.scheme_str(), Some("http" | "https"));
@@ -142,6 +150,15 @@ mod tests {
         ] {
             assert!(Endpoint::new(good).is_ok(), "{good}");
         }
+    }
+
+    #[test]
+    fn one_that_is_too_long_is_told_of_by_its_length() {
+        let long = |length: usize| format!("http://h/{}", "x".repeat(length - "http://h/".len()));
+        assert!(Endpoint::new(&long(URL_MAX_BYTES)).is_ok());
+        let error = Endpoint::new(&long(URL_MAX_BYTES + 1)).unwrap_err();
+        assert_eq!(error.value, "65535 bytes long");
+        assert_eq!(error.expected, "at most 65534 bytes long");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod endpoint;
 mod names;
 mod ordering;
+mod wire;
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,10 +12,12 @@ use std::time::Duration;
 
 use http::Uri;
 
+pub(crate) use endpoint::URL_MAX_BYTES;
 pub use endpoint::{DEFAULT_ENDPOINT, Endpoint};
 pub use names::{ProjectId, SubscriptionId, TopicId};
 pub(crate) use names::{UNRESERVED, subscription_path};
 pub use ordering::{OrderingKey, OrderingOnFailure};
+pub use wire::Wire;
 
 use crate::envelope::Envelope;
 use crate::limits::ORDERING_KEY_MAX_BYTES;
@@ -33,6 +36,7 @@ pub struct PublisherOptions {
 /// The options that are not names. See [`PublisherOptionsBuilder`] for what each does.
 #[derive(Debug, Clone)]
 struct Settings {
+    wire: Wire,
     ordering_key: OrderingKey,
     ordering_on_failure: OrderingOnFailure,
     max_stopped_keys: usize,
@@ -60,6 +64,7 @@ impl PublisherOptions {
             topic: topic.to_owned(),
             endpoint: Ok(DEFAULT_ENDPOINT.to_owned()),
             settings: Settings {
+                wire: Wire::Rest,
                 ordering_key: OrderingKey::None,
                 ordering_on_failure: OrderingOnFailure::Continue,
                 max_stopped_keys: 1_024,
@@ -165,8 +170,13 @@ impl PublisherOptionsBuilder {
         let topic = TopicId::new(&self.topic)?;
         let endpoint = Endpoint::new(&self.endpoint?)?;
         self.settings.check()?;
-        let path = names::topic_path(&project, &topic);
-        let url = format!("{endpoint}/v1/{path}:publish");
+        let url = match self.settings.wire {
+            Wire::Rest => {
+                let path = names::topic_path(&project, &topic);
+                format!("{endpoint}/v1/{path}:publish")
+            }
+            Wire::Grpc => format!("{endpoint}/google.pubsub.v1.Publisher/Publish"),
+        };
         let publish_url = url
             .parse()
             .map_err(|_| OptionError::new("endpoint", &url, "a shorter URL"))?;
@@ -202,6 +212,9 @@ pub(crate) use plain_options;
 
 plain_options! {
     PublisherOptionsBuilder, PublisherOptions:
+    /// How to speak to Pub/Sub. Default REST. gRPC sends the same messages in fewer bytes and costs
+    /// the receiving side less; over REST a request needs no HTTP/2.
+    wire: Wire;
     /// What a failed message does to the later ones of its ordering key. Default: they go on.
     ordering_on_failure: OrderingOnFailure;
     /// The most ordering keys that are remembered as stopped, with

@@ -13,7 +13,7 @@ use crate::limits::{
     ORDERING_KEY_MAX_BYTES, REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES,
 };
 use crate::message::{self, HookMessage};
-use crate::options::{OrderingKey, PublisherOptions};
+use crate::options::{OrderingKey, PublisherOptions, Wire};
 use crate::reason::{ClaimProblem, InvalidMessage, Reason, SizeLimit};
 use crate::text::Text;
 use crate::trace_context::TraceContext;
@@ -69,7 +69,8 @@ pub struct Admission {
     attempt: u32,
     direct: bool,
     resumes_key: bool,
-    diagnostics: Diagnostics,
+    /// None where there is nothing to say.
+    diagnostics: Option<Box<Diagnostics>>,
 }
 
 /// What becomes the message's data.
@@ -77,8 +78,8 @@ pub struct Admission {
 pub(crate) enum Content {
     /// Data as it is.
     Plain(Bytes),
-    /// A hook, encoded when its request is.
-    Hook(HookMessage),
+    /// A hook, encoded when its request is. In a box, since an admission is moved often.
+    Hook(Box<HookMessage>),
 }
 
 impl fmt::Debug for Content {
@@ -109,7 +110,7 @@ impl Admission {
             attempt: 1,
             direct: !options.batch(),
             resumes_key: false,
-            diagnostics: Diagnostics::default(),
+            diagnostics: None,
         };
         admission.checked(options)
     }
@@ -139,7 +140,7 @@ impl Admission {
             trace.write(&mut attributes);
         }
         let admission = Self {
-            content: Content::Hook(hook),
+            content: Content::Hook(Box::new(hook)),
             attributes,
             ordering_key: ordering_key.into(),
             tenant: envelope.tenant().map(Text::new),
@@ -147,7 +148,7 @@ impl Admission {
             attempt: context.attempt.max(1),
             direct: !(options.batch() && context.batch),
             resumes_key: context.resume_key,
-            diagnostics,
+            diagnostics: boxed(diagnostics),
         };
         admission.checked(options)
     }
@@ -217,13 +218,13 @@ impl Admission {
     /// With the diagnostics a hook's admission had, and sent as that was: for a trace.
     #[cfg(feature = "test-util")]
     pub(crate) fn restored(mut self, diagnostics: Diagnostics, direct: bool) -> Self {
-        self.diagnostics = diagnostics;
+        self.diagnostics = boxed(diagnostics);
         self.direct = direct;
         self
     }
 
-    pub(crate) fn take_diagnostics(&mut self) -> Diagnostics {
-        std::mem::take(&mut self.diagnostics)
+    pub(crate) fn take_diagnostics(&mut self) -> Option<Box<Diagnostics>> {
+        self.diagnostics.take()
     }
 
     /// Measures the message and checks it against every limit.
@@ -240,11 +241,20 @@ impl Admission {
             Ok(()) => Ok(self),
             Err(reason) => {
                 let mut failure = permanent(reason);
-                failure.diagnostics = self.diagnostics;
+                failure.diagnostics = unboxed(self.diagnostics);
                 Err(failure)
             }
         }
     }
+}
+
+/// Hardly any message has diagnostics, and every message has the room for them.
+fn boxed(diagnostics: Diagnostics) -> Option<Box<Diagnostics>> {
+    (!diagnostics.is_empty()).then(|| Box::new(diagnostics))
+}
+
+pub(crate) fn unboxed(diagnostics: Option<Box<Diagnostics>>) -> Diagnostics {
+    diagnostics.map_or_else(Diagnostics::default, |diagnostics| *diagnostics)
 }
 
 fn permanent(reason: Reason) -> Failure {
@@ -311,17 +321,18 @@ fn check_attribute(name: &str, value: &str) -> Result<(), InvalidMessage> {
 /// too large.
 fn check_sizes(sizes: &Sizes, options: &PublisherOptions) -> Result<(), Reason> {
     let protobuf = protobuf_len(options.topic_name(), sizes.protobuf);
+    let body = match options.wire() {
+        Wire::Rest => body_len(sizes.json),
+        // Beside the protobuf it has a few bytes.
+        Wire::Grpc => 0,
+    };
     let checks = [
         (
             sizes.message,
             options.max_message_bytes(),
             SizeLimit::Message,
         ),
-        (
-            body_len(sizes.json),
-            REQUEST_MAX_BODY_BYTES,
-            SizeLimit::RequestBody,
-        ),
+        (body, REQUEST_MAX_BODY_BYTES, SizeLimit::RequestBody),
         (
             protobuf,
             REQUEST_MAX_PROTOBUF_BYTES,

@@ -1,7 +1,8 @@
 //! What a publisher holds, from admission to settlement, and how much it may.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use foldhash::fast::FixedState;
 
 use crate::options::PublisherOptions;
 use crate::reason::{Ceiling, Reason};
@@ -16,7 +17,7 @@ pub(super) struct Ceilings {
     entries: usize,
     bytes: usize,
     /// Entries of each tenant that has any. Only looked up, never iterated.
-    tenants: HashMap<Option<Text>, usize, BuildHasherDefault<DefaultHasher>>,
+    tenants: HashMap<Option<Text>, usize, FixedState>,
 }
 
 impl Ceilings {

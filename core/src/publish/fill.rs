@@ -1,7 +1,7 @@
 //! How full a batch is, by each of its limits.
 
 use crate::limits::{REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES};
-use crate::options::PublisherOptions;
+use crate::options::{PublisherOptions, Wire};
 use crate::wire::size::{Sizes, body_len, protobuf_len};
 
 /// What one request may hold.
@@ -9,6 +9,8 @@ use crate::wire::size::{Sizes, body_len, protobuf_len};
 pub(super) struct BatchLimits {
     entries: usize,
     data: usize,
+    /// Of the body as JSON; over gRPC there is none.
+    body: usize,
     /// The topic's name, which the protobuf of a request carries.
     topic_name: String,
 }
@@ -18,6 +20,10 @@ impl BatchLimits {
         Self {
             entries: options.batch_max_entries(),
             data: options.batch_max_bytes(),
+            body: match options.wire() {
+                Wire::Rest => REQUEST_MAX_BODY_BYTES,
+                Wire::Grpc => usize::MAX,
+            },
             topic_name: options.topic_name().to_owned(),
         }
     }
@@ -75,7 +81,7 @@ impl Fill {
     fn is_over(&self, limits: &BatchLimits) -> bool {
         self.entries > limits.entries
             || self.data > limits.data
-            || body_len(self.json) > REQUEST_MAX_BODY_BYTES
+            || body_len(self.json) > limits.body
             || protobuf_len(&limits.topic_name, self.protobuf) > REQUEST_MAX_PROTOBUF_BYTES
     }
 }
@@ -84,9 +90,9 @@ impl Fill {
 mod tests {
     use super::*;
 
-    fn limits() -> BatchLimits {
-        let options = PublisherOptions::builder("p", "hooks").batch_max_entries(3);
-        BatchLimits::batched(&options.build().unwrap())
+    fn limits(wire: Wire) -> BatchLimits {
+        let options = PublisherOptions::builder("p", "hooks").wire(wire);
+        BatchLimits::batched(&options.batch_max_entries(3).build().unwrap())
     }
 
     fn of(data: usize, json: usize, protobuf: usize) -> Sizes {
@@ -95,12 +101,17 @@ mod tests {
             message: data,
             json,
             protobuf,
+            plain: true,
         }
     }
 
     /// Fills with `sizes` until one does not fit; how many did.
     fn fitting(sizes: Sizes) -> usize {
-        let (mut fill, limits) = (Fill::default(), limits());
+        fitting_over(Wire::Rest, sizes)
+    }
+
+    fn fitting_over(wire: Wire, sizes: Sizes) -> usize {
+        let (mut fill, limits) = (Fill::default(), limits(wire));
         while fill.takes(sizes, &limits) {
             assert!(!fill.is_full(&limits) || fill.entries == 0);
             fill.add(sizes);
@@ -120,6 +131,14 @@ mod tests {
         assert_eq!(fitting(of(1, 5_000_000, 5)), 2, "body");
         assert_eq!(fitting(of(1, 5_242_880, 5)), 1, "body, punctuation counted");
         assert_eq!(fitting(of(1, 10, 5_000_000)), 1, "protobuf, topic counted");
+    }
+
+    #[test]
+    fn over_grpc_no_json_is_counted() {
+        let over = |sizes| fitting_over(Wire::Grpc, sizes);
+        assert_eq!(over(of(1, 10_000_000, 5)), 3, "body");
+        assert_eq!(over(of(1, 10, 5_000_000)), 1, "protobuf");
+        assert_eq!(over(of(3_750_001, 10, 5)), 1, "data");
     }
 
     #[test]

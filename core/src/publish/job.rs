@@ -16,6 +16,8 @@ use crate::wire::EncodedPublish;
 pub(super) struct Job<T> {
     pub(super) kind: Kind,
     pub(super) key: Option<Text>,
+    /// How many messages it began with.
+    len: usize,
     /// Its messages; what is settled is taken out.
     members: Vec<Option<Member<T>>>,
     /// The messages themselves, until they are handed out to be encoded.
@@ -35,7 +37,7 @@ pub(super) struct Member<T> {
     pub(super) tenant: Option<Text>,
     pub(super) size: usize,
     pub(super) stretch: Stretch,
-    pub(super) diagnostics: Diagnostics,
+    pub(super) diagnostics: Option<Box<Diagnostics>>,
 }
 
 impl<T> Member<T> {
@@ -66,6 +68,7 @@ impl<T> Job<T> {
             kind,
             key: batch.key,
             parts: std::iter::once(0..members.len()).collect(),
+            len: members.len(),
             members,
             fresh: Some(fresh),
             active: 0,
@@ -75,7 +78,7 @@ impl<T> Job<T> {
 
     /// How many messages it began with.
     pub(super) fn len(&self) -> usize {
-        self.members.len()
+        self.len
     }
 
     /// The next part that may have a request. The parts of an ordering key go one after the
@@ -125,8 +128,13 @@ impl<T> Job<T> {
     }
 
     /// Takes the messages of `part` out, to settle them.
-    pub(super) fn take(&mut self, part: Range<usize>) -> impl Iterator<Item = Member<T>> {
-        self.members[part].iter_mut().filter_map(Option::take)
+    pub(super) fn take(&mut self, part: Range<usize>) -> Vec<Option<Member<T>>> {
+        if part.len() == self.len {
+            // As most often: none is moved.
+            return std::mem::take(&mut self.members);
+        }
+        let part = self.members.get_mut(part).unwrap_or_default();
+        part.iter_mut().map(Option::take).collect()
     }
 
     /// Takes out everything that waits for a part of its own.
@@ -186,8 +194,10 @@ mod tests {
     fn a_member_is_taken_once() {
         let mut job = job(3, None);
         assert_eq!(job.len(), 3);
-        let tags =
-            |job: &mut Job<u32>, part| job.take(part).map(|member| member.tag).collect::<Vec<_>>();
+        let tags = |job: &mut Job<u32>, part| {
+            let members = job.take(part).into_iter().flatten();
+            members.map(|member| member.tag).collect::<Vec<_>>()
+        };
         assert_eq!(tags(&mut job, 1..3), [1, 2]);
         assert_eq!(tags(&mut job, 0..3), [0]);
         assert_eq!(job.len(), 3);

@@ -30,8 +30,8 @@ mod tenants;
 mod testing;
 mod waiting;
 
-pub(crate) use admission::Content;
 pub use admission::{Admission, Message};
+pub(crate) use admission::{Content, unboxed};
 pub use io::{Gauges, Input, Misuse, Output, Step, WaitReason};
 pub use machine::{AUTHORIZE_TIMEOUT, Publisher};
 #[cfg(feature = "test-util")]

@@ -1,15 +1,17 @@
 //! A request on its way: encoded, sent and answered outside the machine.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Uri};
+use http::{HeaderMap, Request};
 
 use super::admission::Admission;
+use crate::options::{PublisherOptions, Wire};
 use crate::reason::{Reason, TransportKind};
 use crate::text::Text;
 use crate::token::Token;
-use crate::wire::{self, EncodedPublish, Reply, Verdict, read_reply_hiding};
+use crate::wire::{self, EncodedPublish, Reply, Verdict};
 
 /// The number of a request, in the order they started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +30,7 @@ impl RequestId {
 #[derive(Debug)]
 pub struct PublishRequest {
     pub(super) id: RequestId,
-    pub(super) url: Uri,
+    pub(super) options: Arc<PublisherOptions>,
     pub(super) token: Option<Token>,
     pub(super) payload: Payload,
 }
@@ -68,7 +70,9 @@ impl PublishRequest {
     #[cfg(feature = "test-util")]
     pub(crate) fn look(&self) -> (Option<&Token>, Bytes) {
         let body = match &self.payload {
-            Payload::Fresh(messages) => wire::encode(messages.iter()).body(),
+            Payload::Fresh(messages) => {
+                wire::encode(&self.options, messages.iter(), Vec::new()).body()
+            }
             Payload::Again(encoded) => encoded.body(),
         };
         (self.token.as_ref(), body)
@@ -77,11 +81,18 @@ impl PublishRequest {
     /// Encodes it: the HTTP request to send, and what turns its reply into the machine's input.
     #[must_use]
     pub fn encode(self) -> (Request<Bytes>, Sent) {
+        self.encode_in(Vec::new())
+    }
+
+    /// The same in a buffer that was used before, as [`Response::take_buffer`] gives it back:
+    /// memory that is new costs more than what is written to it.
+    #[must_use]
+    pub fn encode_in(self, buffer: Vec<u8>) -> (Request<Bytes>, Sent) {
         let encoded = match self.payload {
-            Payload::Fresh(messages) => wire::encode(messages.iter()),
+            Payload::Fresh(messages) => wire::encode(&self.options, messages.iter(), buffer),
             Payload::Again(encoded) => encoded,
         };
-        let request = wire::http_request(&self.url, encoded.body(), self.token.as_ref());
+        let request = wire::http_request(&self.options, encoded.body(), self.token.as_ref());
         let sent = Sent {
             id: self.id,
             token: self.token,
@@ -106,16 +117,31 @@ impl Sent {
         self.id
     }
 
-    /// Pub/Sub, or something before it, answered.
+    /// Pub/Sub, or something before it, answered; without trailers, which only gRPC has.
     #[must_use]
     pub fn answered(self, reply: &Reply) -> Response {
-        let verdict = read_reply_hiding(reply, self.encoded.len(), self.token.as_ref());
+        self.answered_with(reply, &HeaderMap::new())
+    }
+
+    /// The same with the trailers that came after the body, if any: over gRPC they say what
+    /// became of the request. Over REST they are not read.
+    #[must_use]
+    pub fn answered_with(self, reply: &Reply, trailers: &HeaderMap) -> Response {
+        let (expected, token) = (self.encoded.len(), self.token.as_ref());
+        let verdict = match self.encoded.wire() {
+            Wire::Rest => wire::read_reply_hiding(reply, expected, token),
+            Wire::Grpc => wire::read_grpc_reply_hiding(reply, trailers, expected, token),
+        };
         Response {
             id: self.id,
             encoded: self.encoded,
             verdict,
             #[cfg(feature = "test-util")]
-            arrived: Box::new(Arrived::Reply(reply.clone(), self.token)),
+            arrived: Box::new(Arrived::Reply {
+                reply: reply.clone(),
+                trailers: trailers.clone(),
+                token: self.token,
+            }),
         }
     }
 
@@ -155,9 +181,14 @@ pub struct Response {
 /// What a response was made of, for a trace.
 #[cfg(feature = "test-util")]
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is in a box")]
 pub(crate) enum Arrived {
-    /// With the token it may repeat.
-    Reply(Reply, Option<Token>),
+    Reply {
+        reply: Reply,
+        trailers: HeaderMap,
+        /// The token it may repeat.
+        token: Option<Token>,
+    },
     /// The token is hidden in the detail.
     Failure(TransportKind, Text),
 }
@@ -173,6 +204,15 @@ impl Response {
     #[must_use]
     pub fn id(&self) -> RequestId {
         self.id
+    }
+
+    /// Takes the buffer the request was encoded in, to be used again: where its messages were
+    /// stored, so that nothing of it is sent again, and where the HTTP client has let go of it.
+    pub fn take_buffer(&mut self) -> Option<Vec<u8>> {
+        match self.verdict {
+            Verdict::Delivered(_) => self.encoded.take_buffer(),
+            _ => None,
+        }
     }
 
     /// What the reply means for the request's messages.

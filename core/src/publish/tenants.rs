@@ -2,21 +2,20 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::fast::FixedState;
+
 use crate::text::Text;
 
 /// First in, first out for each tenant; one of each in turn across tenants. No tenant counts as
 /// one tenant. A tenant with nothing waiting costs nothing.
 #[derive(Debug)]
 pub(super) struct TenantQueue<E> {
-    /// Each tenant's entries, in order. Only looked up, never iterated.
-    waiting: HashMap<Option<Text>, VecDeque<E>, std::hash::BuildHasherDefault<Hasher>>,
+    /// Each tenant's entries, in order. Only looked up, never iterated; hashed without a random key,
+    /// so that the core stays deterministic. Tenants that collide cost time and nothing else.
+    waiting: HashMap<Option<Text>, VecDeque<E>, FixedState>,
     /// The tenants that have entries; the front one is next.
     turns: VecDeque<Option<Text>>,
 }
-
-/// A hasher without a random key, so that the core stays deterministic. Tenants that collide cost
-/// time and nothing else.
-type Hasher = std::hash::DefaultHasher;
 
 impl<E> TenantQueue<E> {
     pub(super) fn new() -> Self {

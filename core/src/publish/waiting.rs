@@ -1,8 +1,9 @@
 //! What waits to be sent, and which of it goes next.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::time::Instant;
+
+use foldhash::fast::FixedState;
 
 use super::admission::Admission;
 use super::entry::{Entry, Kind};
@@ -31,7 +32,7 @@ pub(super) struct Waiting<T> {
     batched: Outlet<T>,
     direct: Outlet<T>,
     /// Only looked up, never iterated.
-    lanes: HashMap<Text, Lane<T>, BuildHasherDefault<DefaultHasher>>,
+    lanes: HashMap<Text, Lane<T>, FixedState>,
     /// Lanes whose batch still lingers, by when it is due.
     lingering: BTreeSet<(Instant, Text)>,
     linger: Linger,

@@ -98,6 +98,19 @@ impl Retry {
             Self::Backoff(_) => self,
         }
     }
+
+    /// The same policy, that goes on where it would [drop](GiveUp::Drop) the message: for failures
+    /// that say nothing against the message.
+    #[must_use]
+    pub fn never_drops(self) -> Self {
+        match self {
+            Self::Backoff(backoff) if backoff.give_up == GiveUp::Drop => Self::Backoff(Backoff {
+                max_attempts: None,
+                ..backoff
+            }),
+            Self::Backoff(_) | Self::AtOnce => self,
+        }
+    }
 }
 
 impl Backoff {

@@ -148,6 +148,12 @@ impl Hand {
         Some(message)
     }
 
+    /// When the one came that is in hand for longest.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        let (_, first) = self.messages.first_key_value()?;
+        Some(first.received)
+    }
+
     /// Those that wait for a handler.
     pub(super) fn buffered(&self) -> Vec<MessageNo> {
         let messages = self.messages.iter();

@@ -9,6 +9,7 @@ use super::settlement::{SettleError, Settlement};
 use crate::reason::Reason;
 use crate::text::Text;
 use crate::token::Token;
+use crate::wire::subscribe::Unreadable;
 
 /// The number of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +72,10 @@ pub enum SubscribeInput {
         /// The messages, or none.
         result: Result<Vec<ReceivedMessage>, CallFailure>,
     },
+    /// A stream or a pull brought messages that could not be read. They are counted, told, and left
+    /// to their leases: given back, each would come again at once, and again. A dead-letter policy
+    /// ends that.
+    Unreadable(Vec<Unreadable>),
     /// What came of a [`SubscribeOutput::Acknowledge`] or [`SubscribeOutput::ModifyDeadline`].
     Answered {
         /// The call.
@@ -250,6 +255,15 @@ pub enum SubscribeEvent {
         /// Its id.
         message_id: crate::failure::MessageId,
     },
+    /// Messages came that could not be read.
+    Unreadable(Vec<Unreadable>),
+    /// The lease of a message ended that waited for a handler. It is forgotten, and comes again.
+    LostWaiting {
+        /// Its id.
+        message_id: crate::failure::MessageId,
+        /// Why.
+        cause: LeaseLost,
+    },
     /// Nothing but configuration failures for
     /// [`config_patience`](super::SubscriberOptions::config_patience): it closes.
     GaveUp(Arc<Reason>),
@@ -315,6 +329,12 @@ pub struct SubscribeGauges {
     pub calls: usize,
     /// Streams that are open, or being opened.
     pub streams: usize,
-    /// Messages that came again while they were in hand.
+    /// Whether it holds as much as it may, and asks for no more.
+    pub full: bool,
+    /// Messages that came, each time they did.
+    pub received: u64,
+    /// Of them, those that were in hand already.
     pub redelivered: u64,
+    /// Messages that came and could not be read. They are not among those received.
+    pub unreadable: u64,
 }

@@ -42,5 +42,7 @@ pub use io::{
 };
 pub use machine::Subscriber;
 pub use message::{AckId, ReceivedMessage};
-pub use options::{SubscriberOptions, SubscriberOptionsBuilder, Wire};
+pub use options::{SubscriberOptions, SubscriberOptionsBuilder};
+
+pub use crate::options::Wire;
 pub use settlement::{SettleError, Settlement};

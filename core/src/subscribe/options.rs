@@ -3,21 +3,9 @@
 use std::time::Duration;
 
 use crate::options::{
-    DEFAULT_ENDPOINT, Endpoint, OptionError, ProjectId, SubscriptionId, check, check_millis,
-    plain_options, subscription_path,
+    DEFAULT_ENDPOINT, Endpoint, OptionError, ProjectId, SubscriptionId, URL_MAX_BYTES, Wire, check,
+    check_millis, plain_options, subscription_path,
 };
-
-/// How to speak to Pub/Sub.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Wire {
-    /// gRPC: messages are streamed as they come.
-    #[default]
-    Grpc,
-    /// REST: messages are pulled.
-    Rest,
-}
 
 /// The options of a subscription, checked.
 #[derive(Debug, Clone)]
@@ -141,9 +129,11 @@ impl SubscriberOptionsBuilder {
         let subscription = SubscriptionId::new(&self.subscription)?;
         let endpoint = Endpoint::new(&self.endpoint?)?;
         self.settings.check()?;
+        let path = subscription_path(&project, &subscription);
+        check_urls(&endpoint, &path)?;
         Ok(SubscriberOptions {
             name: format!("projects/{project}/subscriptions/{subscription}"),
-            path: subscription_path(&project, &subscription),
+            path,
             project,
             subscription,
             endpoint,
@@ -195,6 +185,20 @@ plain_options! {
     /// How long a subscriber goes on trying while all it hears is that subscription, rights or
     /// credentials are wrong. Default 60 s: what was just created may not be found for a moment.
     config_patience: Duration;
+}
+
+/// Whether each URL made of the two is one, on either wire.
+fn check_urls(endpoint: &Endpoint, path: &str) -> Result<(), OptionError> {
+    let rest = format!("/v1/{path}:modifyAckDeadline").len();
+    let grpc = "/google.pubsub.v1.Subscriber/ModifyAckDeadline".len();
+    let max = URL_MAX_BYTES - rest.max(grpc);
+    let length = endpoint.as_str().len();
+    if length <= max {
+        return Ok(());
+    }
+    let value = format!("{length} bytes long");
+    let range = format!("at most {max} bytes long, for what comes behind it to fit into a URL");
+    Err(OptionError::new("endpoint", &value, &range))
 }
 
 impl Settings {
@@ -254,6 +258,32 @@ mod tests {
         ] {
             assert_eq!(builder.build().unwrap_err().option, option);
         }
+    }
+
+    #[test]
+    fn an_endpoint_leaves_room_for_what_comes_behind_it() {
+        let id = "a+".repeat(127);
+        let build = |length: usize| {
+            let endpoint = format!("http://h/{}", "x".repeat(length - "http://h/".len()));
+            SubscriberOptions::builder("p", &id)
+                .endpoint(&endpoint)
+                .build()
+        };
+        let path = build(100).unwrap().path().len();
+        let max = 65_534 - path - "/v1/:modifyAckDeadline".len();
+        let options = build(max).unwrap();
+        let url = format!("{}/v1/{}", options.endpoint(), options.path());
+        assert!(
+            format!("{url}:modifyAckDeadline")
+                .parse::<http::Uri>()
+                .is_ok()
+        );
+        let error = build(max + 1).unwrap_err();
+        assert_eq!(error.option, "endpoint");
+        assert_eq!(error.value, format!("{} bytes long", max + 1));
+        let expected = format!("at most {max} bytes long, ");
+        assert!(error.expected.starts_with(&expected), "{error}");
+        assert!(error.to_string().len() < 200);
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub enum Settlement {
     Retry,
     /// Again, after this time: its lease is kept until then. At most
     /// [`max_lease`](super::SubscriberOptions::max_lease), counted from when it was received, less
-    /// two seconds for giving it back.
+    /// two seconds for giving it back: a longer one is [`SettleError::RetryTooLate`], and the message
+    /// goes back at once.
     RetryAfter(Duration),
 }
 

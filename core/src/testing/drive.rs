@@ -5,9 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::answer::{Says, What};
 use super::simulation::Ahead;
-use super::{Event, SentRequest, Settled, Simulation, Stored, replies};
-use crate::publish::{Input, Misuse, Output, PublishRequest, RequestId, Step, WaitReason};
+use super::{Event, SentRequest, Settled, Simulation, Stored, over_grpc, replies};
+use crate::options::Wire;
+use crate::publish::{
+    Input, Misuse, Output, PublishRequest, RequestId, Response, Sent, Step, WaitReason,
+};
 use crate::token::Token;
+use crate::wire::Reply;
 
 /// More outputs than any amount of work a test can hand in at one instant needs.
 const POLLS_MAX: u32 = 1_000_000;
@@ -159,9 +163,9 @@ impl<T: fmt::Debug> Simulation<T> {
         let input = match answer.what {
             What::Ids => {
                 let ids = self.stored[first..].iter().map(|stored| &stored.id);
-                Input::Response(sent.answered(&replies::ids(ids)))
+                Input::Response(self.answered(sent, &replies::ids(ids)))
             }
-            What::Reply(reply) => Input::Response(sent.answered(&reply)),
+            What::Reply(reply) => Input::Response(self.answered(sent, &reply)),
             What::Failed(kind) => Input::Response(sent.failed(kind, "it broke")),
             What::Lost => Input::Lost {
                 request: id,
@@ -170,6 +174,17 @@ impl<T: fmt::Debug> Simulation<T> {
             What::Never => return,
         };
         self.come(answer.after.unwrap_or(self.latency), input);
+    }
+
+    /// What becomes of a request that is answered so, on the publisher's wire.
+    fn answered(&self, sent: Sent, reply: &Reply) -> Response {
+        match self.machine.options().wire() {
+            Wire::Rest => sent.answered(reply),
+            Wire::Grpc => {
+                let (reply, trailers) = over_grpc::spoken(reply);
+                sent.answered_with(&reply, &trailers)
+            }
+        }
     }
 
     /// Has an answer come after this long, never within the poll that asked for it.

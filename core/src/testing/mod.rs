@@ -33,7 +33,8 @@
 //! # }
 //! ```
 //!
-//! - [`Answer`] is what a server does with a request, [`replies`] what it says.
+//! - [`Answer`] is what a server does with a request, [`replies`] what it says. Where the options'
+//!   wire is gRPC it says the same as a gRPC server: an error document as a status, ids as a message.
 //! - [`Settled`], [`SentRequest`] and [`Stored`] serialize, so that snapshots of them read well.
 //! - [`trace`] records what a publisher was given and what it did, in a simulation or in a real
 //!   run, and replays it.
@@ -48,6 +49,7 @@ mod arbitrary;
 mod builder;
 mod drive;
 mod event;
+mod over_grpc;
 pub mod replies;
 mod sent;
 mod settled;

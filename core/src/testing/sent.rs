@@ -6,13 +6,15 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::Request;
+use http::{Request, Version};
+use prost::Message as _;
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::settled::millis;
 use crate::message::{DecodeError, DecodedMessage, decode};
 use crate::publish::RequestId;
+use crate::wire::grpc::{FrameReader, MESSAGE_MAX_BYTES};
 
 /// A request as the server saw it.
 ///
@@ -33,7 +35,10 @@ pub struct SentRequest {
 
 impl SentRequest {
     pub(super) fn new(id: RequestId, at: Duration, http: Request<Bytes>) -> Self {
-        let messages = SentMessage::read_all(http.body());
+        let messages = match http.version() {
+            Version::HTTP_2 => SentMessage::read_all_grpc(http.body()),
+            _ => SentMessage::read_all(http.body()).ok(),
+        };
         Self {
             id,
             at,
@@ -72,7 +77,24 @@ pub struct SentMessage {
 }
 
 impl SentMessage {
-    /// Reads the messages of a publish request's body, for servers of your own.
+    /// Reads the messages of a publish request's body over gRPC: one frame. None where it is
+    /// none, or holds another message.
+    #[must_use]
+    pub fn read_all_grpc(body: &Bytes) -> Option<Vec<Self>> {
+        let mut reader = FrameReader::new(MESSAGE_MAX_BYTES);
+        let mut rest = body.clone();
+        let message = reader.next_message(&mut rest).ok()??;
+        let request = proto::PublishRequest::decode(message).ok()?;
+        rest.is_empty().then_some(())?;
+        let messages = request.messages.into_iter().map(|message| Self {
+            data: message.data,
+            attributes: message.attributes,
+            ordering_key: message.ordering_key,
+        });
+        Some(messages.collect())
+    }
+
+    /// Reads the messages of a publish request's body over REST, for servers of your own.
     ///
     /// # Errors
     ///
@@ -147,6 +169,31 @@ struct Message {
     attributes: BTreeMap<String, String>,
     #[serde(default)]
     ordering_key: String,
+}
+
+/// A publish request by its public field numbers: not what it is written by.
+mod proto {
+    use std::collections::BTreeMap;
+
+    use bytes::Bytes;
+
+    #[derive(Clone, PartialEq, Eq, prost::Message)]
+    pub(super) struct PublishRequest {
+        #[prost(string, tag = "1")]
+        pub(super) topic: String,
+        #[prost(message, repeated, tag = "2")]
+        pub(super) messages: Vec<PubsubMessage>,
+    }
+
+    #[derive(Clone, PartialEq, Eq, prost::Message)]
+    pub(super) struct PubsubMessage {
+        #[prost(bytes = "bytes", tag = "1")]
+        pub(super) data: Bytes,
+        #[prost(btree_map = "string, string", tag = "2")]
+        pub(super) attributes: BTreeMap<String, String>,
+        #[prost(string, tag = "5")]
+        pub(super) ordering_key: String,
+    }
 }
 
 #[cfg(test)]

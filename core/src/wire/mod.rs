@@ -1,11 +1,13 @@
 //! The wires: requests out, answers in. Pure functions.
 //!
-//! Of `topics.publish` over REST what a publisher needs stands here; [`subscribe`] has both wires
-//! of a subscription. [`grpc`] is what all calls over gRPC share.
+//! Both wires of a publisher stand here; [`subscribe`] has those of a subscription. [`grpc`] is what
+//! all calls over gRPC share.
 
 mod base64_text;
 mod error_document;
 pub mod grpc;
+mod message_ids;
+mod publish_grpc;
 mod publish_request;
 mod reply;
 mod retry_hint;
@@ -14,8 +16,51 @@ pub(crate) mod size;
 pub mod subscribe;
 
 pub use error_document::{ErrorDocument, ErrorInfo};
+pub use publish_grpc::read_grpc_reply;
+pub(crate) use publish_grpc::read_grpc_reply_hiding;
 pub use publish_request::EncodedPublish;
-pub(crate) use publish_request::{encode, http_request};
 pub(crate) use reply::read_reply_hiding;
 pub use reply::{Reply, Verdict, read_reply};
 pub use retry_hint::RETRY_AFTER_MAX;
+
+use bytes::Bytes;
+use http::Request;
+
+use crate::options::{PublisherOptions, Wire};
+use crate::publish::Admission;
+use crate::token::Token;
+
+/// Encodes the messages of a batch, in a buffer that was used before where it is large enough.
+pub(crate) fn encode<'a>(
+    options: &PublisherOptions,
+    messages: impl ExactSizeIterator<Item = &'a Admission> + Clone,
+    buffer: Vec<u8>,
+) -> EncodedPublish {
+    match options.wire() {
+        Wire::Rest => publish_request::encode(messages, buffer),
+        Wire::Grpc => publish_grpc::encode(options.topic_name(), messages, buffer),
+    }
+}
+
+/// An empty buffer with room for `len` bytes: `used`, where that has the room. One that has not is
+/// let go first, so that nothing is copied and its memory is not held beside the new one's.
+fn with_room(mut used: Vec<u8>, len: usize) -> Vec<u8> {
+    if used.capacity() < len {
+        drop(used);
+        return Vec::with_capacity(len);
+    }
+    used.clear();
+    used
+}
+
+/// The request that carries `body`.
+pub(crate) fn http_request(
+    options: &PublisherOptions,
+    body: Bytes,
+    token: Option<&Token>,
+) -> Request<Bytes> {
+    match options.wire() {
+        Wire::Rest => publish_request::http_request(options.publish_url(), body, token),
+        Wire::Grpc => publish_grpc::http_request(options, body, token),
+    }
+}

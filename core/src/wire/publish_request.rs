@@ -1,4 +1,5 @@
-//! A publish request's body, encoded once and cut again where a part is sent anew.
+//! A publish request's body, encoded once and cut again where a part is sent anew; over REST its
+//! JSON.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,13 +9,17 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Uri};
 
 use super::size::{CLOSE, OPEN, body_len};
-use crate::json::{write_base64, write_string};
+use super::{publish_grpc as grpc, with_room};
+use crate::attributes::Attributes;
+use crate::json::{append, write_base64, write_plain_string, write_string};
+use crate::options::Wire;
 use crate::publish::{Admission, Content};
 use crate::token::Token;
 
 /// The messages of one request as they stand in its body, or some of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodedPublish {
+    wire: Wire,
     body: Bytes,
     /// Where each message starts in `body`, and where one after the last would.
     starts: Arc<[usize]>,
@@ -23,6 +28,16 @@ pub struct EncodedPublish {
 }
 
 impl EncodedPublish {
+    /// All messages of a batch: where each starts, and where one after the last would.
+    pub(super) fn new(wire: Wire, body: Vec<u8>, starts: Vec<usize>) -> Self {
+        Self {
+            wire,
+            body: body.into(),
+            range: 0..starts.len() - 1,
+            starts: starts.into(),
+        }
+    }
+
     /// How many messages there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -41,11 +56,27 @@ impl EncodedPublish {
         if self.range == (0..self.starts.len() - 1) {
             return self.body.clone();
         }
-        let messages = self.starts[self.range.start]..self.starts[self.range.end];
-        // Without the comma (or bracket) after the last one.
-        let messages =
-            &self.body[messages.start..messages.end.saturating_sub(1).max(messages.start)];
-        Bytes::from([OPEN, messages, CLOSE].concat())
+        let messages = &self.body[self.starts[self.range.start]..self.starts[self.range.end]];
+        match self.wire {
+            Wire::Rest => {
+                // Without the comma (or bracket) after the last one.
+                let messages = &messages[..messages.len().saturating_sub(1)];
+                Bytes::from([OPEN, messages, CLOSE].concat())
+            }
+            Wire::Grpc => grpc::part(&self.body[..self.starts[0]], messages),
+        }
+    }
+
+    /// Takes the body's buffer, where nobody else has it any more. No message is left in these.
+    pub(crate) fn take_buffer(&mut self) -> Option<Vec<u8>> {
+        let mut buffer = std::mem::take(&mut self.body).try_into_mut().ok()?;
+        buffer.clear();
+        Some(buffer.into())
+    }
+
+    /// Which wire they are encoded for.
+    pub(crate) fn wire(&self) -> Wire {
+        self.wire
     }
 
     /// Whether these are the messages `range` of a batch of `batch`.
@@ -56,6 +87,7 @@ impl EncodedPublish {
     /// The messages of `range`, counted within the original batch.
     pub(crate) fn part(&self, range: Range<usize>) -> Self {
         Self {
+            wire: self.wire,
             body: self.body.clone(),
             starts: Arc::clone(&self.starts),
             range,
@@ -64,34 +96,31 @@ impl EncodedPublish {
 }
 
 /// Encodes the messages of a batch straight into one buffer of exactly the right size.
-pub(crate) fn encode<'a>(
+pub(super) fn encode<'a>(
     messages: impl ExactSizeIterator<Item = &'a Admission> + Clone,
+    buffer: Vec<u8>,
 ) -> EncodedPublish {
     let len = body_len(messages.clone().map(|message| message.sizes().json).sum());
-    let count = messages.len();
-    let mut out = Vec::with_capacity(len);
-    let mut starts = Vec::with_capacity(count + 1);
+    let mut out = with_room(buffer, len);
+    let mut starts = Vec::with_capacity(messages.len() + 1);
     let mut scratch = Vec::new();
+    let mut before = Written::default();
     out.extend_from_slice(OPEN);
     for (index, message) in messages.enumerate() {
         if index > 0 {
             out.push(b',');
         }
         starts.push(out.len());
-        write_message(&mut out, &mut scratch, message);
+        write_message(&mut out, &mut scratch, &mut before, message);
     }
     starts.push(out.len() + 1);
     out.extend_from_slice(CLOSE);
     debug_assert_eq!(out.len(), len, "the size was counted wrong");
-    EncodedPublish {
-        body: out.into(),
-        starts: starts.into(),
-        range: 0..count,
-    }
+    EncodedPublish::new(Wire::Rest, out, starts)
 }
 
 /// The POST that carries `body`.
-pub(crate) fn http_request(url: &Uri, body: Bytes, token: Option<&Token>) -> Request<Bytes> {
+pub(super) fn http_request(url: &Uri, body: Bytes, token: Option<&Token>) -> Request<Bytes> {
     let mut request = Request::new(body);
     *request.method_mut() = Method::POST;
     *request.uri_mut() = url.clone();
@@ -103,12 +132,43 @@ pub(crate) fn http_request(url: &Uri, body: Bytes, token: Option<&Token>) -> Req
     request
 }
 
-fn write_message(out: &mut Vec<u8>, scratch: &mut Vec<u8>, message: &Admission) {
+/// The attributes of the message before, and where they were written: those that are shared are
+/// copied from there.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    attributes: Attributes,
+    place: Range<usize>,
+}
+
+impl Written {
+    /// Writes the attributes of a message, by a copy where the message before had the same.
+    pub(super) fn write(
+        &mut self,
+        out: &mut Vec<u8>,
+        attributes: &Attributes,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if self.attributes.are_shared_with(attributes) {
+            return out.extend_from_within(self.place.clone());
+        }
+        let start = out.len();
+        write(out);
+        self.attributes = attributes.clone();
+        self.place = start..out.len();
+    }
+}
+
+fn write_message(
+    out: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+    before: &mut Written,
+    message: &Admission,
+) {
     let mut separator = b'{';
     let mut member = |out: &mut Vec<u8>, name: &[u8]| {
         out.push(separator);
         separator = b',';
-        out.extend_from_slice(name);
+        append(out, name);
     };
     if message.sizes().data > 0 {
         member(out, br#""data":""#);
@@ -122,21 +182,28 @@ fn write_message(out: &mut Vec<u8>, scratch: &mut Vec<u8>, message: &Admission) 
         }
         out.push(b'"');
     }
+    // What was measured has been looked through for characters to escape.
+    let write = match message.sizes().plain {
+        true => write_plain_string,
+        false => write_string,
+    };
     if !message.attributes().is_empty() {
         member(out, br#""attributes":"#);
-        let mut separator = b'{';
-        for (name, value) in message.attributes().iter() {
-            out.push(separator);
-            separator = b',';
-            write_string(out, name);
-            out.push(b':');
-            write_string(out, value);
-        }
-        out.push(b'}');
+        before.write(out, message.attributes(), |out| {
+            let mut separator = b'{';
+            for (name, value) in message.attributes().iter() {
+                out.push(separator);
+                separator = b',';
+                write(out, name);
+                out.push(b':');
+                write(out, value);
+            }
+            out.push(b'}');
+        });
     }
     if !message.ordering_key().is_empty() {
         member(out, br#""orderingKey":"#);
-        write_string(out, message.ordering_key());
+        write(out, message.ordering_key());
     }
     out.push(b'}');
 }

@@ -1,4 +1,4 @@
-//! A reply to a publish request, and what it means for the request's messages.
+//! A reply to a publish request over REST, and what a reply means for the request's messages.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 
 use super::error_document::ErrorDocument;
+use super::message_ids;
 use super::retry_hint::parse_retry_after;
 use super::shown::shown;
 use crate::failure::MessageId;
@@ -70,7 +71,7 @@ pub enum Verdict {
     },
 }
 
-/// Reads the reply to a request of `expected` messages.
+/// Reads the reply to a request of `expected` messages over REST.
 ///
 /// The class is decided by the document's `status`, then the HTTP status, never by message text;
 /// a body that cannot be read never changes it.
@@ -91,7 +92,8 @@ pub(crate) fn read_reply_hiding(reply: &Reply, expected: usize, token: Option<&T
     }
 }
 
-fn read_document(
+/// What an error document means that came with HTTP status `http`.
+pub(super) fn read_document(
     http: u16,
     document: &ErrorDocument,
     header: Option<Duration>,
@@ -159,29 +161,42 @@ struct PublishReply<'a> {
 struct Id<'a>(#[serde(borrow)] Cow<'a, str>);
 
 fn read_ids(reply: &Reply, expected: usize, token: Option<&Token>) -> Verdict {
+    let keep = |id| keep_id(id, reply.body.len(), expected);
+    if let Some(ids) = message_ids::scan(&reply.body, expected, keep) {
+        return Verdict::Delivered(ids);
+    }
     // A list of fields would be read as the object too.
     let is_object = reply.body.trim_ascii_start().starts_with(b"{");
     match serde_json::from_slice::<PublishReply<'_>>(&reply.body) {
         Ok(parsed) if is_object && parsed.message_ids.len() == expected => {
-            let padded = 1_024 + 64 * expected;
             let ids = parsed.message_ids.into_iter().filter_map(|Id(id)| {
                 MessageId::from_utf8(match id {
-                    // A slice keeps the whole reply, so of a padded one the id is copied.
-                    Cow::Borrowed(id) if reply.body.len() > padded => {
-                        Bytes::copy_from_slice(id.as_bytes())
-                    }
-                    Cow::Borrowed(id) => reply.body.slice_ref(id.as_bytes()),
+                    Cow::Borrowed(id) => keep(reply.body.slice_ref(id.as_bytes())),
                     Cow::Owned(id) => Bytes::from(id),
                 })
             });
             Verdict::Delivered(ids.collect())
         }
-        _ => Verdict::Transient {
-            reason: Reason::UnexpectedReply {
-                body: shown(&reply.body, token),
-            },
-            may_have_been_stored: true,
+        _ => unexpected(reply, token),
+    }
+}
+
+/// An id that is a slice of a body of `body_len` bytes with `expected` ids. A slice keeps the
+/// whole body, so of a padded one the id is copied.
+pub(super) fn keep_id(id: Bytes, body_len: usize, expected: usize) -> Bytes {
+    match body_len > 1_024 + 64 * expected {
+        true => Bytes::copy_from_slice(&id),
+        false => id,
+    }
+}
+
+/// A 200 that does not say what became of each message.
+pub(super) fn unexpected(reply: &Reply, token: Option<&Token>) -> Verdict {
+    Verdict::Transient {
+        reason: Reason::UnexpectedReply {
+            body: shown(&reply.body, token),
         },
+        may_have_been_stored: true,
     }
 }
 

@@ -19,19 +19,55 @@ pub(crate) struct Sizes {
     pub(crate) json: usize,
     /// Its protobuf in a request, with tag and length.
     pub(crate) protobuf: usize,
+    /// Whether no attribute and no key has a character that JSON escapes.
+    pub(crate) plain: bool,
+}
+
+/// The sizes of attributes, added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct AttributeSizes {
+    /// Names and values.
+    texts: usize,
+    /// Each as a JSON member with the comma after it.
+    json: usize,
+    /// Their protobuf in a message.
+    protobuf: usize,
+    /// How many names and values have a character that JSON escapes.
+    escaped: usize,
+}
+
+impl AttributeSizes {
+    pub(crate) fn of(name: &str, value: &str) -> Self {
+        let (json_name, json_value) = (escaped_len(name), escaped_len(value));
+        Self {
+            texts: name.len() + value.len(),
+            json: json_name + r":".len() + json_value + r",".len(),
+            protobuf: field(field(name.len()) + field(value.len())),
+            escaped: usize::from(json_name > name.len() + 2)
+                + usize::from(json_value > value.len() + 2),
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.texts += other.texts;
+        self.json += other.json;
+        self.protobuf += other.protobuf;
+        self.escaped += other.escaped;
+    }
+
+    pub(crate) fn remove(&mut self, other: &Self) {
+        self.texts -= other.texts;
+        self.json -= other.json;
+        self.protobuf -= other.protobuf;
+        self.escaped -= other.escaped;
+    }
 }
 
 /// Measures a message of `data` bytes.
 pub(crate) fn measure(data: usize, attributes: &Attributes, ordering_key: &str) -> Sizes {
-    let mut texts = ordering_key.len();
-    let mut json_attributes = 0;
-    let mut protobuf = optional_field(data) + optional_field(ordering_key.len());
-    for (name, value) in attributes.iter() {
-        texts += name.len() + value.len();
-        // "name":"value", with its quotes; the last comma stands for the closing brace.
-        json_attributes += escaped_len(name) + escaped_len(value) + 2;
-        protobuf += field(field(name.len()) + field(value.len()));
-    }
+    let sizes = attributes.sizes();
+    let key = ordering_key.len();
+    let json_key = escaped_len(ordering_key);
     // {} and the comma after it; each member is counted with the comma that follows it, which the
     // last one does not have.
     let mut json = 3;
@@ -41,19 +77,21 @@ pub(crate) fn measure(data: usize, attributes: &Attributes, ordering_key: &str) 
         members += 1;
     }
     if !attributes.is_empty() {
-        json += r#""attributes":{,"#.len() + json_attributes;
+        // The last attribute's comma stands for the closing brace.
+        json += r#""attributes":{,"#.len() + sizes.json;
         members += 1;
     }
-    if !ordering_key.is_empty() {
-        json += r#""orderingKey":,"#.len() + escaped_len(ordering_key);
+    if key > 0 {
+        json += r#""orderingKey":,"#.len() + json_key;
         members += 1;
     }
     json -= usize::from(members > 0);
     Sizes {
         data,
-        message: data + texts,
+        message: data + sizes.texts + key,
         json,
-        protobuf: field(protobuf),
+        protobuf: field(optional_field(data) + sizes.protobuf + optional_field(key)),
+        plain: sizes.escaped == 0 && json_key == key + 2,
     }
 }
 
@@ -65,6 +103,17 @@ pub(crate) fn body_len(json: usize) -> usize {
 /// The protobuf of a request for `topic_name` whose messages come to `messages` bytes.
 pub(crate) fn protobuf_len(topic_name: &str, messages: usize) -> usize {
     field(topic_name.len()) + messages
+}
+
+/// How long the content is of a field that takes `field` bytes with its number and its length.
+pub(super) fn content_len(field: usize) -> usize {
+    let after_number = field - 1;
+    let mut len = after_number - varint_len(after_number);
+    // A shorter content may have a shorter length before it.
+    while self::field(len) < field {
+        len += 1;
+    }
+    len
 }
 
 /// A length-delimited field with a number below 16.
@@ -90,6 +139,13 @@ mod tests {
     fn varints_grow_every_seven_bits() {
         for (value, len) in [(0, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3)] {
             assert_eq!(varint_len(value), len, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_fields_content_is_what_it_was_made_of() {
+        for content in (0..400).chain(16_300..16_500).chain(2_097_140..2_097_170) {
+            assert_eq!(content_len(field(content)), content);
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod calls;
 mod closing;
+mod counts;
 mod flow;
 mod leases;
 mod network;

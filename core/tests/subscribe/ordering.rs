@@ -265,7 +265,7 @@ fn a_retry_whose_lease_is_lost_is_not_overtaken_either() {
     // Those behind it come by themselves, so that their extensions have requests of their own.
     for number in 0..5 {
         sim.later(secs(number), move |sim| {
-            sim.server.publish(&format!("m{number}"), "a", 10)
+            sim.server.publish(&format!("m{number}"), "a", 10);
         });
     }
     // Nothing comes again before the retry.

@@ -150,3 +150,31 @@ fn a_nack_asks_for_a_deadline_of_nothing_and_the_message_comes_again() {
     // It was asked for, so it is no redelivery to speak of.
     assert_eq!(sim.machine.gauges().redelivered, 0);
 }
+
+#[test]
+fn the_longest_pause_is_known_before_it_is_asked_for() {
+    let options = options().max_lease(secs(100));
+    let mut sim = Sim::new(options, Box::new(|_, _, _| (secs(90), Settlement::Ack)));
+    sim.publish("m", 1);
+    sim.run_until(secs(30));
+    let (handled, now) = (sim.seen.handled[0].clone(), sim.now());
+    let left = |sim: &Sim, later| sim.machine.longest_pause(now + later, handled.delivery);
+    // It came after two milliseconds, and two seconds are for giving it back.
+    assert_eq!(left(&sim, secs(0)), Some(secs(68) + handled.at));
+    assert_eq!(left(&sim, secs(60)), Some(secs(8) + handled.at));
+    assert_eq!(left(&sim, secs(70)), Some(secs(0)));
+    sim.run_until(secs(91));
+    assert_eq!(left(&sim, secs(0)), None);
+}
+
+#[test]
+fn of_a_lost_lease_no_pause_is_known() {
+    let options = options().max_lease(secs(10));
+    let mut sim = Sim::new(options, Box::new(|_, _, _| (secs(60), Settlement::Ack)));
+    sim.publish("m", 1);
+    // It does not come again.
+    sim.later(secs(1), Sim::freeze);
+    sim.run_until(secs(20));
+    let delivery = sim.seen.handled[0].delivery;
+    assert_eq!(sim.machine.longest_pause(sim.now(), delivery), None);
+}

@@ -154,11 +154,26 @@ fn an_endpoint_keeps_its_scheme_port_and_prefix() {
 }
 
 #[test]
-fn an_endpoint_too_long_for_a_url_leads_nowhere() {
-    let endpoint = format!("http://h/{}", "x".repeat(65_500));
-    let options = builder().endpoint(&endpoint).build().unwrap();
-    assert_eq!(rest::pull(&options, 1, None).uri().host(), None);
-    assert_eq!(grpc::streaming_pull(&options, None).uri().host(), None);
+fn the_longest_endpoint_leads_to_its_host_and_a_longer_one_is_refused() {
+    let build = |length: usize| {
+        let endpoint = format!("http://h/{}", "x".repeat(length));
+        builder().endpoint(&endpoint).build()
+    };
+    let longest = (65_000..65_534).rev().find(|length| build(*length).is_ok());
+    let longest = longest.unwrap();
+    assert_eq!(build(longest + 1).unwrap_err().option, "endpoint");
+    let (options, one) = (build(longest).unwrap(), ids(&["one"]));
+    for request in [
+        rest::pull(&options, 1, None),
+        rest::acknowledge(&options, &one, None),
+        rest::modify_ack_deadline(&options, &one, 0, None),
+        grpc::acknowledge(&options, &one, None),
+        grpc::modify_ack_deadline(&options, &one, 0, None),
+    ] {
+        assert_eq!(request.uri().host(), Some("h"));
+    }
+    let stream = grpc::streaming_pull(&options, None);
+    assert_eq!(stream.uri().host(), Some("h"));
 }
 
 #[test]

@@ -40,6 +40,7 @@ pub(crate) fn publishers(server: &Server) -> [Publisher; 2] {
         pubsink_smol::publisher(options(server))
             .transport(HttpClient::builder().http2(http2).build())
             .spawn()
+            .unwrap()
     })
 }
 

@@ -5,10 +5,11 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt as _;
 use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_core::envelope::Envelope;
+use tracing::Span;
 use tracing::field::Empty;
-use tracing::{Instrument as _, Span};
 
 use crate::claims::AnyClaimStore;
+use crate::in_span::in_span;
 use crate::metrics::DispatchMetrics;
 
 /// Checks the body of a hook in, with an answer whatever the store does.
@@ -23,7 +24,7 @@ pub(super) async fn check_in(
     // The call may panic as well as its future.
     let work = async { store.check_in(claim, envelope.body.clone()).await };
     let work = AssertUnwindSafe(work).catch_unwind();
-    let result = work.instrument(span.clone()).await;
+    let result = in_span(&span, work).await;
     let result = result.unwrap_or_else(|_| Err(ClaimError::unavailable("it panicked")));
     if let Err(error) = &result {
         // By its kind, never by its detail, which others wrote.

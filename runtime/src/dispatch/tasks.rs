@@ -14,7 +14,6 @@ use pubsink_core::failure::Failure;
 use pubsink_core::journal::{Claim, Enqueue, JournalError, Record, Row};
 use pubsink_core::sink::Receipt;
 use pubsink_core::text::Text;
-use tracing::Instrument as _;
 
 use super::acceptance::{Done, JournalCall};
 use super::check_in::check_in;
@@ -25,6 +24,7 @@ use super::sinks::Sinks;
 use super::span;
 use super::tell::{Observer, tell};
 use crate::claims::AnyClaimStore;
+use crate::in_span::in_span;
 use crate::promise::promised;
 use crate::sink::{broken, deliver_safely};
 use crate::slots::SlotId;
@@ -111,7 +111,7 @@ impl Tasks {
             let attempting = metrics.attempting(&row.lane.sink, || clock.now());
             let span = span::attempt(&row, &context);
             let delivery = deliver_safely(&*sink, &row.envelope, &context);
-            let outcome = delivery.instrument(span.clone()).await;
+            let outcome = in_span(&span, delivery).await;
             span::mark(&span, &outcome);
             attempting.ended(|| clock.now(), &outcome);
             outcome

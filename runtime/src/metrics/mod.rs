@@ -14,10 +14,12 @@ pub mod names;
 mod publish;
 mod record;
 mod sink;
+mod subscribe;
 
 pub(crate) use dispatch::{DispatchMetrics, DispatchTally};
 pub use metric::{Kind, Metric};
 pub(crate) use publish::{PublishMetrics, PublishTally};
+pub(crate) use subscribe::{Asked, HandlingMetrics, SubscribeMetrics, SubscribeTally};
 
 /// Tells the recorder of every metric: its unit and what it means. Call it once after the recorder
 /// was installed.

@@ -1,6 +1,6 @@
 //! Every metric there is. Documentation, dashboard and alerts are tested against this list.
 //!
-//! Labels are bounded: topics and sinks by the configuration, everything else by the code. What
+//! Labels are bounded: topics, sinks and subscriptions by the configuration, everything else by the code. What
 //! comes with a hook or a message (source, tenant, key, id) is never one.
 
 use ::metrics::Unit;
@@ -10,6 +10,11 @@ use super::metric::Metric;
 /// From a fast local server to the longest timeouts.
 const SECONDS: &[f64] = &[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+/// From what takes no time to the longest that a message is kept by default.
+const HANDLER_SECONDS: &[f64] = &[
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0,
+    3_600.0,
 ];
 /// Up to Pub/Sub's own limit on the messages of a request.
 const MESSAGES: &[f64] = &[1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0];
@@ -27,6 +32,7 @@ const BYTES: &[f64] = &[
 
 const TOPIC: &[&str] = &["topic"];
 const SINK: &[&str] = &["sink"];
+const SUBSCRIPTION: &[&str] = &["subscription"];
 
 pub(super) static PUBLISH_MESSAGES: Metric = Metric::counter(
     "pubsink_publish_messages_total",
@@ -187,8 +193,85 @@ pub(super) static DISPATCH_OPEN_BREAKERS: Metric = Metric::gauge(
     "Sinks whose breaker is not closed.",
 );
 
+pub(super) static SUBSCRIBE_MESSAGES: Metric = Metric::counter(
+    "pubsink_subscribe_messages_total",
+    &["subscription", "result"],
+    "Messages that came, each time they did: new, again while they were in hand, or none that can \
+     be read.",
+);
+pub(super) static SUBSCRIBE_SETTLED: Metric = Metric::counter(
+    "pubsink_subscribe_settled_total",
+    &["subscription", "settlement", "result"],
+    "Deliveries whose settlement is known to count, or not to.",
+);
+pub(super) static SUBSCRIBE_LEASES_LOST: Metric = Metric::counter(
+    "pubsink_subscribe_leases_lost_total",
+    &["subscription", "cause"],
+    "Leases that ended while a handler worked, or before one did. Somebody else gets the message.",
+);
+pub(super) static SUBSCRIBE_REQUESTS: Metric = Metric::counter(
+    "pubsink_subscribe_requests_total",
+    &["subscription", "call", "result"],
+    "Streams that ended and calls that were answered, by what came of them.",
+);
+pub(super) static SUBSCRIBE_ATTEMPTS: Metric = Metric::counter(
+    "pubsink_subscribe_attempts_total",
+    &["subscription", "outcome", "error_class"],
+    "Handlings of a service that ended, by what was said of the message and how it failed.",
+);
+pub(super) static SUBSCRIBE_ATTEMPT_DURATION: Metric = Metric::histogram(
+    "pubsink_subscribe_attempt_duration_seconds",
+    SUBSCRIPTION,
+    "From the start of a handling to its settlement: layers, handler and reply. One that was \
+     abandoned is not in it.",
+    HANDLER_SECONDS,
+)
+.in_unit(Unit::Seconds);
+pub(super) static SUBSCRIBE_REPLIES: Metric = Metric::counter(
+    "pubsink_subscribe_replies_total",
+    &["subscription", "outcome", "class"],
+    "Replies of handlers, published or not.",
+);
+pub(super) static SUBSCRIBE_OUTSTANDING_MESSAGES: Metric = Metric::gauge(
+    "pubsink_subscribe_outstanding_messages",
+    SUBSCRIPTION,
+    "Messages that are not settled: they wait, are with a handler, or are held.",
+);
+pub(super) static SUBSCRIBE_OUTSTANDING_BYTES: Metric = Metric::gauge(
+    "pubsink_subscribe_outstanding_bytes",
+    SUBSCRIPTION,
+    "Bytes of the messages that are not settled.",
+)
+.in_unit(Unit::Bytes);
+pub(super) static SUBSCRIBE_HANDLING_MESSAGES: Metric = Metric::gauge(
+    "pubsink_subscribe_handling_messages",
+    SUBSCRIPTION,
+    "Messages with a handler.",
+);
+pub(super) static SUBSCRIBE_HELD_MESSAGES: Metric = Metric::gauge(
+    "pubsink_subscribe_held_messages",
+    SUBSCRIPTION,
+    "Messages that are held for a retry.",
+);
+pub(super) static SUBSCRIBE_UNCONFIRMED_MESSAGES: Metric = Metric::gauge(
+    "pubsink_subscribe_unconfirmed_messages",
+    SUBSCRIPTION,
+    "Messages whose ack or nack Pub/Sub has not confirmed yet.",
+);
+pub(super) static SUBSCRIBE_OLDEST_MESSAGE_AGE: Metric = Metric::gauge(
+    "pubsink_subscribe_oldest_message_age_seconds",
+    SUBSCRIPTION,
+    "How long the message has been in hand that is there for longest; 0 where there is none.",
+)
+.in_unit(Unit::Seconds);
+pub(super) static SUBSCRIBE_FULL: Metric = Metric::gauge(
+    "pubsink_subscribe_full",
+    SUBSCRIPTION,
+    "1 while it holds as much as it may, and asks for no more; else 0.",
+);
+
 /// Every metric, the publisher's first.
-pub static ALL: [&Metric; 29] = [
+pub static ALL: [&Metric; 43] = [
     &PUBLISH_MESSAGES,
     &PUBLISH_REQUESTS,
     &PUBLISH_REQUEST_DURATION,
@@ -218,4 +301,18 @@ pub static ALL: [&Metric; 29] = [
     &DISPATCH_UNRECORDED_ROWS,
     &DISPATCH_LANES,
     &DISPATCH_OPEN_BREAKERS,
+    &SUBSCRIBE_MESSAGES,
+    &SUBSCRIBE_SETTLED,
+    &SUBSCRIBE_LEASES_LOST,
+    &SUBSCRIBE_REQUESTS,
+    &SUBSCRIBE_ATTEMPTS,
+    &SUBSCRIBE_ATTEMPT_DURATION,
+    &SUBSCRIBE_REPLIES,
+    &SUBSCRIBE_OUTSTANDING_MESSAGES,
+    &SUBSCRIBE_OUTSTANDING_BYTES,
+    &SUBSCRIBE_HANDLING_MESSAGES,
+    &SUBSCRIBE_HELD_MESSAGES,
+    &SUBSCRIBE_UNCONFIRMED_MESSAGES,
+    &SUBSCRIBE_OLDEST_MESSAGE_AGE,
+    &SUBSCRIBE_FULL,
 ];

@@ -19,6 +19,7 @@ use super::reply::{Reply, ReplyError};
 use super::running::Running;
 use super::span::HandlingClass;
 use super::tell::Teller;
+use crate::metrics::HandlingMetrics;
 use crate::publisher::Publisher;
 
 /// What becomes of a message that its handler cannot read.
@@ -45,6 +46,7 @@ pub(super) struct Desk {
     pub(super) place: Arc<dyn Place>,
     pub(super) teller: Arc<Teller>,
     pub(super) running: Arc<Running>,
+    pub(super) metrics: HandlingMetrics,
     /// Handlings that were stopped before their end.
     pub(super) abandoned: AtomicUsize,
     /// Settlements of which it was never known whether they count.
@@ -82,6 +84,7 @@ impl Desk {
         seed: u64,
     ) -> Self {
         Self {
+            metrics: HandlingMetrics::new(&subscription),
             subscription,
             place,
             teller,
@@ -111,10 +114,12 @@ impl Desk {
             Ok(Err(error)) => return self.failed(context, &*error),
             Err(panicked) => return self.panicked(context, &panicked),
         };
-        if let Some(reply) = outcome.reply
-            && let Err(error) = self.publish(reply).await
-        {
-            return self.reply_failed(context, error);
+        if let Some(reply) = outcome.reply {
+            let published = self.publish(reply).await;
+            self.metrics.replied(&published);
+            if let Err(error) = published {
+                return self.reply_failed(context, error);
+            }
         }
         let settlement = outcome.settlement;
         let failed = match settlement {
@@ -133,6 +138,7 @@ impl Desk {
     /// A handling was stopped before its end.
     pub(super) fn abandon(&self, context: Context) {
         self.abandoned.fetch_add(1, Ordering::Relaxed);
+        self.metrics.abandoned();
         self.tell(&ServiceEvent::Abandoned { context });
     }
 
@@ -193,7 +199,8 @@ impl Desk {
         )
     }
 
-    /// Another delivery would meet the same at once, so it always has a pause.
+    /// Another delivery would meet the same at once, so it always has a pause; and the handler had
+    /// done its work, so it is never dropped.
     fn reply_failed(&self, context: &Context, error: ReplyError) -> Verdict {
         let least = match &error {
             ReplyError::Publish(failure) => match failure.class {
@@ -206,7 +213,7 @@ impl Desk {
             context: context.clone(),
             error,
         });
-        let retry = self.rules.retry.never_at_once();
+        let retry = self.rules.retry.never_at_once().never_drops();
         self.again(context, HandlingClass::Reply, retry, least)
     }
 

@@ -53,7 +53,7 @@ pub enum ServiceEvent {
         /// What it said.
         error: Text,
     },
-    /// The reply was not published. The message is retried.
+    /// The reply was not published. The message is retried, and never dropped for it.
     ReplyFailed {
         /// The message.
         context: Context,

@@ -150,7 +150,9 @@ impl<K> HandlerBuilder<K> {
     /// returns is its own decision. Default: [`Retry::AtOnce`].
     ///
     /// A reply that cannot be published is always retried with a pause, by the default
-    /// [`Backoff`](pubsink_core::subscribe::Backoff) where nothing is set here.
+    /// [`Backoff`](pubsink_core::subscribe::Backoff) where nothing is set here, and its message is
+    /// never dropped for it: [`GiveUp::Drop`](pubsink_core::subscribe::GiveUp::Drop) is for handlers
+    /// that fail.
     pub fn retry(mut self, retry: impl Into<Retry>) -> Self {
         self.common.rules.retry = retry.into();
         self

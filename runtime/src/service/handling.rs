@@ -96,6 +96,7 @@ async fn settle(
 ) {
     let settlement = verdict.settlement;
     let settling = delivery.settle(settlement);
+    desk.metrics.handled(settlement, verdict.failed, took);
     let mut unconfirmed = Unconfirmed(Some(desk));
     desk.tell(&ServiceEvent::Handled {
         context: context.clone(),

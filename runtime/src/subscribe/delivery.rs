@@ -30,6 +30,13 @@ pub trait Settler: Send + Sync + 'static {
     /// It should return soon, and must not panic: it may be called while a task is dropped. So
     /// whoever drives deliveries drops none of them under a lock that this takes.
     fn settle(&self, delivery: DeliveryId, settlement: Settlement);
+
+    /// The longest pause that [`Settlement::RetryAfter`] can ask for of a delivery now; a longer
+    /// one is refused with [`SettleError::RetryTooLate`]. None, the default: it is not known here.
+    fn longest_pause(&self, delivery: DeliveryId) -> Option<Duration> {
+        let _ = delivery;
+        None
+    }
 }
 
 impl Delivery {
@@ -98,8 +105,20 @@ impl Delivery {
     }
 
     /// It is held for this time and then given back: see [`Settlement::RetryAfter`].
+    ///
+    /// A pause that is longer than [`longest_pause`](Self::longest_pause) is refused by this call:
+    /// what it returns is ready, with [`SettleError::RetryTooLate`], and the message is given back
+    /// at once.
     pub fn retry_after(self, pause: Duration) -> Settling {
         self.settle(Settlement::RetryAfter(pause))
+    }
+
+    /// The longest pause that [`retry_after`](Self::retry_after) can ask for now: what is left of
+    /// [`max_lease`](pubsink_core::subscribe::SubscriberOptions::max_lease), less two seconds for
+    /// giving it back. None: its lease is lost, or its source does not tell.
+    #[must_use]
+    pub fn longest_pause(&self) -> Option<Duration> {
+        self.settler.as_ref()?.longest_pause(self.hand.id)
     }
 
     pub(crate) fn hand(&self) -> &Arc<Hand> {
@@ -107,6 +126,14 @@ impl Delivery {
     }
 
     fn give(&mut self, settlement: Settlement) {
+        if let Settlement::RetryAfter(asked) = settlement
+            && let Some(max) = self.longest_pause()
+            && asked > max
+        {
+            // It is known before the driver hears of it, and the first word stays.
+            let refused = SettleError::RetryTooLate { asked, max };
+            self.hand.settled(Err(refused));
+        }
         if let Some(settler) = self.settler.take() {
             settler.settle(self.hand.id, settlement);
         }

@@ -82,6 +82,8 @@ async fn drive<R: Runtime>(tasks: Tasks<R>) {
     let mut work = Work::default();
     loop {
         let turn = tasks.shared.turn();
+        let outputs = turn.actions.iter().filter_map(Action::output);
+        tasks.shared.metrics.turn(&turn.tally, outputs);
         // Not under the lock: each is given back.
         drop(turn.returned);
         for task in turn.ended {

@@ -2,10 +2,9 @@
 //! lock.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pubsink_core::publish::Step;
 use pubsink_core::subscribe::{
@@ -13,18 +12,20 @@ use pubsink_core::subscribe::{
     SubscribeOutput, SubscribeWait, Subscriber, SubscriberOptions,
 };
 use pubsink_core::text::Text;
+use pubsink_core::wire::subscribe::Unreadable;
 
 use super::delivery::{Delivery, DeliveryEnd, Settler};
 use super::source::SourceEnd;
 use super::tasks::TaskId;
 use crate::after::{After, with};
+use crate::metrics::{SubscribeMetrics, SubscribeTally};
 
 /// The machine and whoever waits for it. The lock is held for moments and never across an await.
 pub(super) struct Shared {
     pub(super) options: Arc<SubscriberOptions>,
     name: Text,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
-    unreadable: AtomicU64,
+    pub(super) metrics: SubscribeMetrics,
     state: Mutex<State>,
 }
 
@@ -59,6 +60,7 @@ pub(super) struct Turn {
     pub(super) returned: VecDeque<Delivery>,
     pub(super) until: Option<Instant>,
     pub(super) closed: bool,
+    pub(super) tally: SubscribeTally,
 }
 
 /// What the driver has to do.
@@ -67,6 +69,16 @@ pub(super) enum Action {
     Do(SubscribeOutput),
     /// Keep the other end of what was handed out.
     Keep(DeliveryEnd),
+}
+
+impl Action {
+    /// What the machine says.
+    pub(super) fn output(&self) -> Option<&SubscribeOutput> {
+        match self {
+            Self::Do(output) => Some(output),
+            Self::Keep(_) => None,
+        }
+    }
 }
 
 impl Shared {
@@ -78,9 +90,9 @@ impl Shared {
         let machine = Subscriber::new(Arc::clone(&options), clock(), seed);
         Self {
             name: options.subscription_name().into(),
+            metrics: SubscribeMetrics::new(options.subscription_name()),
             options,
             clock: Box::new(clock),
-            unreadable: AtomicU64::new(0),
             state: Mutex::new(State {
                 machine,
                 ready: VecDeque::new(),
@@ -107,6 +119,13 @@ impl Shared {
     /// Something happened that the machine has to know, if it is still there.
     pub(super) fn input(&self, input: SubscribeInput) {
         self.happened(None, input);
+    }
+
+    /// Messages came that could not be read.
+    pub(super) fn unreadable(&self, messages: Vec<Unreadable>) {
+        if !messages.is_empty() {
+            self.input(SubscribeInput::Unreadable(messages));
+        }
     }
 
     /// A task ended, with what it came to.
@@ -194,15 +213,6 @@ impl Shared {
         self.with(|state, _| (state.machine.gauges(), state.end.is_none()))
     }
 
-    pub(super) fn add_unreadable(&self, messages: usize) {
-        let messages = u64::try_from(messages).unwrap_or(u64::MAX);
-        self.unreadable.fetch_add(messages, Ordering::Relaxed);
-    }
-
-    pub(super) fn unreadable(&self) -> u64 {
-        self.unreadable.load(Ordering::Relaxed)
-    }
-
     /// Polls the machine until it waits.
     pub(super) fn turn(self: &Arc<Self>) -> Turn {
         let now = self.now();
@@ -214,6 +224,7 @@ impl Shared {
                 returned: VecDeque::new(),
                 until: None,
                 closed: false,
+                tally: SubscribeTally::default(),
             };
             loop {
                 match state.machine.poll(now) {
@@ -237,6 +248,8 @@ impl Shared {
                     Step::Wait(until, reason) => {
                         turn.until = until;
                         turn.closed = reason == SubscribeWait::Closed;
+                        let machine = &state.machine;
+                        turn.tally.holds(|| (machine.gauges(), machine.oldest()));
                         state.wake(after);
                         return turn;
                     }
@@ -285,6 +298,11 @@ impl Settler for Shared {
             delivery,
             settlement,
         });
+    }
+
+    fn longest_pause(&self, delivery: DeliveryId) -> Option<Duration> {
+        let now = self.now();
+        self.with(|state, _| state.machine.longest_pause(now, delivery))
     }
 }
 

@@ -16,7 +16,6 @@ use pubsink_core::wire::subscribe::grpc;
 
 use super::client::{AnyDown, AnyStreams, AnyUp};
 use super::tasks::{Tasks, failed};
-use super::tell::unreadable;
 use crate::seam::{Exchange, Part, Runtime};
 
 /// The most that is read of an answer that is no stream: what is told of it is shorter.
@@ -161,7 +160,7 @@ impl<R: Runtime> Stream<'_, R> {
     fn bring(&self, message: Bytes) -> Result<(), CallFailure> {
         let streamed = grpc::read_stream_message(message)?;
         let shared = &self.tasks.shared;
-        unreadable(shared, &streamed.unreadable);
+        shared.unreadable(streamed.unreadable);
         shared.input(SubscribeInput::Streamed {
             stream: self.id,
             answer: streamed.answer,

@@ -72,11 +72,12 @@ impl SubscriptionHandle {
         self.0.gauges().0
     }
 
-    /// How many messages came that could not be read. Each was logged and left to its lease: it
-    /// comes again, and a dead-letter policy ends that.
+    /// How many messages came that could not be read. Each was logged and left to its lease on
+    /// purpose: given back it would come again at once, and again. So it comes again when its ack
+    /// deadline is over, and a dead-letter policy ends that.
     #[must_use]
     pub fn unreadable(&self) -> u64 {
-        self.0.unreadable()
+        self.0.gauges().0.unreadable
     }
 
     /// Whether its driver runs. When it does not, nothing more comes, and no settlement counts.

@@ -21,7 +21,7 @@ use pubsink_core::wire::subscribe::{grpc, rest, transport_failure};
 use super::client::{AnyStreams, AnyTransport, Client, Line};
 use super::shared::Shared;
 use super::stream::{Says, Stream};
-use super::tell::unreadable;
+use crate::metrics::Asked;
 use crate::promise::promised;
 use crate::seam::{Answer, Runtime, SendLimits, TransportError};
 use crate::tasks::AnyTokens;
@@ -64,12 +64,15 @@ pub(super) enum About {
 impl<R: Runtime> Tasks<R> {
     pub(super) fn pull(&self, call: CallId, max: u32, refused: Option<Token>) -> AbortHandle {
         let tasks = self.clone();
-        self.spawn(
-            TaskId::Call(call),
-            async move { tasks.pulled(max, refused).await },
-            lost_call,
-            move |result| SubscribeInput::Pulled { call, result },
-        )
+        let asking = self.shared.metrics.asking(Asked::Pull);
+        let work = async move {
+            let pulled = tasks.pulled(max, refused).await;
+            asking.answered(pulled.as_ref().err());
+            pulled
+        };
+        self.spawn(TaskId::Call(call), work, lost_call, move |result| {
+            SubscribeInput::Pulled { call, result }
+        })
     }
 
     pub(super) fn call(
@@ -80,12 +83,19 @@ impl<R: Runtime> Tasks<R> {
         refused: Option<Token>,
     ) -> AbortHandle {
         let tasks = self.clone();
-        self.spawn(
-            TaskId::Call(call),
-            async move { tasks.answered(about, &ids, refused).await },
-            lost_call,
-            move |result| SubscribeInput::Answered { call, result },
-        )
+        let asking = self.shared.metrics.asking(match about {
+            About::Acknowledge => Asked::Acknowledge,
+            About::ModifyDeadline(0) => Asked::Nack,
+            About::ModifyDeadline(_) => Asked::Extend,
+        });
+        let work = async move {
+            let answered = tasks.answered(about, &ids, refused).await;
+            asking.answered(answered.as_ref().err());
+            answered
+        };
+        self.spawn(TaskId::Call(call), work, lost_call, move |result| {
+            SubscribeInput::Answered { call, result }
+        })
     }
 
     pub(super) fn stream(
@@ -96,21 +106,37 @@ impl<R: Runtime> Tasks<R> {
         says: Arc<Says>,
     ) -> AbortHandle {
         let tasks = self.clone();
+        let asking = self.shared.metrics.asking(Asked::Stream);
         let work = async move {
-            let Line::Grpc(client) = &tasks.client.0 else {
-                return StreamEnd::Failed(no_such("streams"));
-            };
-            let stream = Stream {
-                id,
-                tasks: &tasks,
-                says: &says,
-            };
-            let end = stream.run(&**client, ack_deadline, refused).await;
-            end.unwrap_or_else(StreamEnd::Failed)
+            let end = tasks.streamed(id, ack_deadline, refused, &says).await;
+            asking.answered(match &end {
+                StreamEnd::Failed(failure) => Some(failure),
+                _ => None,
+            });
+            end
         };
         self.spawn(TaskId::Stream(id), work, lost_stream, move |end| {
             SubscribeInput::Ended { stream: id, end }
         })
+    }
+
+    async fn streamed(
+        &self,
+        id: StreamId,
+        ack_deadline: u16,
+        refused: Option<Token>,
+        says: &Says,
+    ) -> StreamEnd {
+        let Line::Grpc(client) = &self.client.0 else {
+            return StreamEnd::Failed(no_such("streams"));
+        };
+        let stream = Stream {
+            id,
+            tasks: self,
+            says,
+        };
+        let end = stream.run(&**client, ack_deadline, refused).await;
+        end.unwrap_or_else(StreamEnd::Failed)
     }
 
     /// A token, where there is a provider; a fresh one where one was refused.
@@ -154,7 +180,7 @@ impl<R: Runtime> Tasks<R> {
         let request = rest::pull(options, max, token);
         let reply = self.send(&**client, request, limits, token).await?;
         let pulled = rest::read_pull(&reply, token)?;
-        unreadable(&self.shared, &pulled.unreadable);
+        self.shared.unreadable(pulled.unreadable);
         Ok(pulled.messages)
     }
 

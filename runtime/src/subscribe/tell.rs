@@ -3,8 +3,6 @@
 use pubsink_core::subscribe::{CallClass, SubscribeEvent};
 use pubsink_core::wire::subscribe::Unreadable;
 
-use super::shared::Shared;
-
 /// The most messages of one answer that the log names.
 const NAMED_MAX: usize = 10;
 
@@ -29,6 +27,10 @@ pub(super) fn tell(subscription: &str, event: &SubscribeEvent) {
         SubscribeEvent::Redelivered { message_id } => {
             tracing::debug!(subscription, %message_id, "a message in hand came again");
         }
+        SubscribeEvent::Unreadable(messages) => unreadable(subscription, messages),
+        SubscribeEvent::LostWaiting { message_id, cause } => {
+            tracing::debug!(subscription, %message_id, ?cause, "a lease ended before a handler was free");
+        }
         SubscribeEvent::GaveUp(reason) => {
             tracing::error!(subscription, %reason, "the subscription is given up");
         }
@@ -36,13 +38,8 @@ pub(super) fn tell(subscription: &str, event: &SubscribeEvent) {
     }
 }
 
-/// Counts messages that could not be read, and names them.
-pub(super) fn unreadable(shared: &Shared, messages: &[Unreadable]) {
-    if messages.is_empty() {
-        return;
-    }
-    shared.add_unreadable(messages.len());
-    let subscription = shared.name();
+/// Names messages that could not be read.
+fn unreadable(subscription: &str, messages: &[Unreadable]) {
     for message in messages.iter().take(NAMED_MAX) {
         tracing::warn!(
             subscription,

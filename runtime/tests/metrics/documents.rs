@@ -20,6 +20,7 @@ fn named(text: &str) -> BTreeSet<String> {
         [
             "pubsink_publish_",
             "pubsink_dispatch_",
+            "pubsink_subscribe_",
             "ankusa_dispatch_",
             "ankusa_claim_",
         ]
@@ -71,6 +72,11 @@ fn the_alerts_ask_for_metrics_there_are() {
         "pubsink_publish_refused_total",
         "pubsink_dispatch_oldest_due_age_seconds",
         "pubsink_publish_requests_total",
+        "pubsink_subscribe_leases_lost_total",
+        "pubsink_subscribe_requests_total",
+        "pubsink_subscribe_settled_total",
+        "pubsink_subscribe_full",
+        "pubsink_subscribe_oldest_message_age_seconds",
     ] {
         assert!(named.contains(needed), "{needed}");
     }

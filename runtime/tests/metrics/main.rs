@@ -6,10 +6,13 @@ mod dispatching;
 mod documents;
 mod ledger;
 mod publishing;
+mod pubsub;
 mod runs;
 #[allow(dead_code, reason = "the dispatch tests use more of it")]
 #[path = "../dispatch/store.rs"]
 mod store;
+mod streaming;
+mod subscribing;
 #[allow(dead_code, reason = "the dispatch tests use more of it")]
 #[path = "../dispatch/support.rs"]
 mod support;

@@ -19,7 +19,7 @@ use pubsink_runtime::seam::{SendLimits, Transport, TransportError};
 
 use crate::ledger::Ledger;
 use crate::support::{Threads, block_on};
-use crate::{dispatching, publishing};
+use crate::{dispatching, publishing, streaming, subscribing};
 
 #[test]
 fn everything_is_counted_under_the_names_there_are() {
@@ -31,6 +31,8 @@ fn everything_is_counted_under_the_names_there_are() {
     dispatching::every_outcome(&ledger);
     dispatching::every_refusal(&ledger);
     dispatching::every_check_in(&ledger);
+    subscribing::every_message(&ledger);
+    streaming::every_stream(&ledger);
 
     let metrics: BTreeMap<_, _> = names::ALL.iter().map(|it| (it.name, it)).collect();
     assert_eq!(metrics.len(), names::ALL.len(), "a name is there twice");
@@ -60,16 +62,55 @@ fn everything_is_counted_under_the_names_there_are() {
 
 /// The values a label may have.
 fn known(label: &str, value: &str) -> bool {
-    let topics = ["hooks", "full", "held", "panics"].map(|it| format!("projects/p/topics/{it}"));
+    let topics =
+        ["hooks", "full", "held", "panics", "replies"].map(|it| format!("projects/p/topics/{it}"));
     let known: &[&str] = match label {
         "topic" => return topics.iter().any(|topic| topic == value),
         "sink" => &["obedient", "flaky", "claiming"],
-        "outcome" => &["delivered", "failed", "dead", "stopped"],
+        "subscription" => &[
+            "projects/p/subscriptions/pulled",
+            "projects/p/subscriptions/streamed",
+        ],
+        "settlement" => &["ack", "drop", "retry", "retry_after"],
+        "cause" => &["max_lease", "refused", "expired", "closed"],
+        "outcome" => &[
+            "delivered",
+            "failed",
+            "dead",
+            "stopped",
+            "ack",
+            "drop",
+            "retry",
+            "retry_after",
+            "abandoned",
+        ],
         "class" => &["none", "permanent", "config", "throttled", "transient"],
-        "error_class" => &["none", "permanent", "throttled", "transient"],
+        "error_class" => &[
+            "none",
+            "permanent",
+            "throttled",
+            "transient",
+            "retry",
+            "decode",
+            "reply",
+            "panic",
+            "lease_lost",
+        ],
         "state" => &["closed", "probing", "open"],
         "ceiling" => &["entries", "bytes", "tenant"],
-        "call" => &["lanes", "replays", "enqueue", "claim", "record", "replay"],
+        "call" => &[
+            "lanes",
+            "replays",
+            "enqueue",
+            "claim",
+            "record",
+            "replay",
+            "stream",
+            "pull",
+            "acknowledge",
+            "nack",
+            "extend",
+        ],
         // Each of these is asserted where it is made.
         "result" => {
             return value

@@ -56,7 +56,7 @@ impl Run {
         let options = PublisherOptions::builder("p", "hooks")
             .endpoint(&server.endpoint())
             .batch_linger(Duration::from_millis(1))
-            .timeout(Duration::from_secs(4))
+            .timeout(Duration::from_secs(20))
             .trace_context(true)
             .build()
             .unwrap();
@@ -68,7 +68,7 @@ impl Run {
         let builder = DispatchBuilder::new(MemoryJournal::default())
             .sink(SINK, PubsubSink::new(publisher.clone()))
             .options(DispatchOptions {
-                attempt_timeout: Duration::from_secs(2),
+                attempt_timeout: Duration::from_secs(6),
                 retry: RetryPolicy {
                     base: Duration::from_millis(1),
                     ..RetryPolicy::default()

@@ -82,6 +82,46 @@ async fn a_settlement_resolves_with_what_became_of_it() {
     assert!(waits(settling));
 }
 
+/// Keeps leases for ten seconds more.
+struct Ten(Told);
+
+impl Settler for Ten {
+    fn settle(&self, delivery: DeliveryId, settlement: Settlement) {
+        self.0.settle(delivery, settlement);
+    }
+
+    fn longest_pause(&self, _delivery: DeliveryId) -> Option<Duration> {
+        Some(Duration::from_secs(10))
+    }
+}
+
+#[test]
+fn a_pause_that_is_too_long_is_refused_by_the_call_and_the_message_goes_back_all_the_same() {
+    let seconds = Duration::from_secs;
+    let told = Arc::new(Ten(Told::default()));
+    let deliver = |id| {
+        let settler = Arc::clone(&told) as Arc<dyn Settler>;
+        Delivery::new(DeliveryId::new(id), message("m", "data"), "s", settler)
+    };
+    let (delivery, end) = deliver(1);
+    assert_eq!(delivery.longest_pause(), Some(seconds(10)));
+    let mut refused = delivery.retry_after(seconds(11));
+    // What its driver says of it comes too late.
+    end.settled(Ok(()));
+    let (asked, max) = (seconds(11), seconds(10));
+    let polled = pin!(&mut refused).poll(&mut Context::from_waker(Waker::noop()));
+    let expected = Err(SettleError::RetryTooLate { asked, max });
+    assert_eq!(polled, std::task::Poll::Ready(expected));
+
+    let (delivery, _end) = deliver(2);
+    assert!(waits(delivery.retry_after(seconds(10))));
+    let expected = [
+        (1, Settlement::RetryAfter(seconds(11))),
+        (2, Settlement::RetryAfter(seconds(10))),
+    ];
+    assert_eq!(*told.0.0.lock().unwrap(), expected);
+}
+
 #[tokio::test]
 async fn an_end_without_a_word_is_a_closed_one() {
     let told = Arc::default();

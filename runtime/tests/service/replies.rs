@@ -8,11 +8,11 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use pubsink_runtime::core::failure::Class;
 use pubsink_runtime::core::options::PublisherOptions;
-use pubsink_runtime::core::subscribe::{Backoff, Settlement};
+use pubsink_runtime::core::subscribe::{Backoff, GiveUp, Settlement};
 use pubsink_runtime::core::token::Token;
 use pubsink_runtime::seam::{Runtime as _, SendLimits, Transport, TransportError};
 use pubsink_runtime::service::{
-    BuildError, Json, Outcome, Reply, ReplyError, Service, ServiceEvent, handler,
+    BuildError, Context, Json, Outcome, Reply, ReplyError, Service, ServiceEvent, handler,
 };
 use pubsink_runtime::{Publisher, connect};
 use serde_json::{Value, json};
@@ -168,6 +168,53 @@ async fn a_topic_that_is_not_there_makes_no_hot_loop() {
     });
     let held: Vec<_> = held.collect();
     assert!(held[0] >= 0.8 && held[5] >= 25.0, "{held:?}");
+    assert!(topic.stored().is_empty());
+}
+
+/// Two attempts, and then the message is dropped.
+fn dropping() -> Backoff {
+    Backoff {
+        max_attempts: Some(2),
+        give_up: GiveUp::Drop,
+        jitter_percent: 0,
+        max: Duration::from_secs(4),
+        ..Backoff::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_message_is_dropped_because_its_reply_was_not_stored() {
+    let topic = Topic::refusing([(404, "NOT_FOUND"); 5]);
+    let (broker, heard) = (
+        Broker::new(Script::default(), messages(1)),
+        Heard::default(),
+    );
+    let replying = handler(double).reply_to(topic.publisher());
+    run(serving(&broker, replying.retry(dropping())).on_event(heard.observer())).await;
+    let held = |seconds| Settlement::RetryAfter(Duration::from_secs(seconds));
+    let pauses = [held(1), held(2), held(4), held(4), held(4)];
+    let expected: Vec<_> = pauses.into_iter().chain([Settlement::Ack]).collect();
+    assert_eq!(broker.settlements("1"), expected);
+    assert_eq!(topic.stored().len(), 1);
+    // Its policy never gave it up.
+    let gave_up = heard.all(|event| matches!(event, ServiceEvent::GaveUp { .. }).then_some(()));
+    assert_eq!(gave_up, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_fails_after_that_is_given_up_by_its_policy() {
+    let topic = Topic::refusing([(404, "NOT_FOUND")]);
+    let broker = Broker::new(Script::default(), messages(1));
+    let second = |context: Context| async move {
+        match context.attempt() {
+            1 => Ok(Reply::new("x")),
+            _ => Err("no"),
+        }
+    };
+    let replying = handler(second).reply_to(topic.publisher());
+    run(serving(&broker, replying.retry(dropping()))).await;
+    let first = Settlement::RetryAfter(Duration::from_secs(1));
+    assert_eq!(broker.settlements("1"), [first, Settlement::Drop]);
     assert!(topic.stored().is_empty());
 }
 

@@ -6,15 +6,15 @@ use futures_util::future::join_all;
 use pubsink_core::publish::Message;
 
 use super::{all_delivered, numbered, publish_all, publish_together};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 
 cases! {
-    Anything, "a full batch leaves without lingering" => full;
+    Anything, "a full batch leaves without lingering" => full, .publishes(BOTH);
     Anything, "a batch is full by its bytes too" => full_by_bytes;
-    Anything, "a message larger than batch_max_bytes leaves alone" => larger_than_a_batch;
+    Anything, "a message larger than batch_max_bytes leaves alone" => larger_than_a_batch, .publishes(BOTH);
     Anything, "a batch waits for company as long as batch_linger says" => lingers;
-    Anything, "with an ordering key a request carries messages of that key alone" => one_key;
+    Anything, "with an ordering key a request carries messages of that key alone" => one_key, .publishes(BOTH);
     Faults, "a request has the headers it needs and no other" => headers;
 }
 

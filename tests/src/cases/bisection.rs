@@ -10,18 +10,18 @@ use pubsink_fixtures::faults::{Action, Match, Rule};
 use serde_json::json;
 
 use super::{all_delivered, delivered, failed, is_throttled, numbered, publish_together};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::{Env, PROJECT};
 
 cases! {
-    Faults, "R10.1 R10.6 two bad of a hundred: 98 stored once, 2 permanent, at most 29 requests, then full batches again" => two_of_a_hundred;
-    Faults, "R10.2 sixty-four bad of sixty-four: all permanent, at most 127 requests" => all_bad;
+    Faults, "R10.1 R10.6 two bad of a hundred: 98 stored once, 2 permanent, at most 29 requests, then full batches again" => two_of_a_hundred, .publishes(BOTH);
+    Faults, "R10.2 sixty-four bad of sixty-four: all permanent, at most 127 requests" => all_bad, .publishes(BOTH);
     Faults, "R10.3 a topic that refuses everything: it ends, and nothing is a success" => topic_at_fault;
-    Faults, "R10.4 a half that is throttled while bisecting is throttled, not poisoned" => throttled_half;
-    Faults, "R10.5 a refusal by rights, topic or credentials is never bisected" => never_bisected;
-    Faults, "one bad of a thousand: 999 stored, 1 permanent, at most 20 more requests" => one_of_a_thousand;
-    Faults, "bisection keeps the order of a key" => keyed;
-    Schemas, "one bad of a hundred on a topic with a schema: 99 stored, 1 permanent with the server's words" => schema_hundred;
+    Faults, "R10.4 a half that is throttled while bisecting is throttled, not poisoned" => throttled_half, .publishes(BOTH);
+    Faults, "R10.5 a refusal by rights, topic or credentials is never bisected" => never_bisected, .publishes(BOTH);
+    Faults, "one bad of a thousand: 999 stored, 1 permanent, at most 20 more requests" => one_of_a_thousand, .publishes(BOTH);
+    Faults, "bisection keeps the order of a key" => keyed, .publishes(BOTH);
+    Schemas, "one bad of a hundred on a topic with a schema: 99 stored, 1 permanent with the server's words" => schema_hundred, .publishes(BOTH);
     Schemas, "one bad of a thousand on a topic with a schema: 999 stored, 1 permanent with the server's words" => schema_thousand;
 }
 

@@ -10,13 +10,13 @@ use pubsink_core::publish::Message;
 use sha2::{Digest as _, Sha256};
 
 use super::all_delivered;
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::pull::decode;
 
 cases! {
-    Anything, "R36.1-10 a hook's body comes back byte for byte, whatever it is" => hook_bodies;
-    Anything, "R36.1-10 a plain message's data comes back byte for byte, whatever it is" => plain_bodies;
+    Anything, "R36.1-10 a hook's body comes back byte for byte, whatever it is" => hook_bodies, .publishes(BOTH);
+    Anything, "R36.1-10 a plain message's data comes back byte for byte, whatever it is" => plain_bodies, .publishes(BOTH);
 }
 
 pub(super) fn bodies() -> Vec<Vec<u8>> {

@@ -12,24 +12,24 @@ use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::server::Server;
 
 use super::{all_delivered, failed, numbered, publish_all};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::{Env, PROJECT};
 use crate::harness::host::Client;
 use crate::harness::raw_server::raw_server;
 use crate::harness::retrying::policy;
 
 cases! {
-    Faults, "R23.1 a kept connection cut at a request's first byte is one failed attempt, and the next is stored" => cut_once;
+    Faults, "R23.1 a kept connection cut at a request's first byte is one failed attempt, and the next is stored" => cut_once, .publishes(BOTH);
     Faults, "R23.2 twenty kept connections cut at once: all twenty stored within three attempts" => cut_all;
     Faults, "R23.3 a server that closes idle connections costs nothing where they are given up before" => idle;
     Faults, "R23.3 a server that closes idle connections costs retries at most" => idle_at_its_worst;
     Faults, "R23.4 a connection that went dead is never used again" => black_hole;
     Faults, "R23.5 a server that closes after each answer costs nothing" => closes_each_time;
-    Faults, "a connection that is refused is a failure to connect, and nothing was sent" => refused;
-    Faults, "an endpoint that does not speak TLS where it should is a failure to connect" => no_tls;
+    Faults, "a connection that is refused is a failure to connect, and nothing was sent" => refused, .publishes(BOTH);
+    Faults, "an endpoint that does not speak TLS where it should is a failure to connect" => no_tls, .publishes(BOTH);
     Faults, "an answer that is no HTTP is a broken connection and bounded" => no_http;
     Faults, "an answer in chunks, after interim ones, or by HTTP/1.0 is an answer" => odd_http;
-    Faults, "an answer lost after the messages were stored says so" => stored_and_lost;
+    Faults, "an answer lost after the messages were stored says so" => stored_and_lost, .publishes(BOTH);
 }
 
 async fn cut_once(env: Env) {

@@ -6,13 +6,13 @@ use pubsink_core::failure::Class;
 use pubsink_core::reason::{Reason, TransportKind};
 
 use super::{all_delivered, failed, numbered, publish_all};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 
 cases! {
-    Anything, "a flush sends at once and returns when all before it is stored" => flush;
-    Anything, "a shutdown sends what waits, and then nothing more is taken" => shutdown;
-    Anything, "dropping the last handle sends what was admitted" => drop_last;
+    Anything, "a flush sends at once and returns when all before it is stored" => flush, .publishes(BOTH);
+    Anything, "a shutdown sends what waits, and then nothing more is taken" => shutdown, .publishes(BOTH);
+    Anything, "dropping the last handle sends what was admitted" => drop_last, .publishes(BOTH);
     Anything, "a dropped delivery is published all the same" => dropped_delivery;
 }
 

@@ -10,16 +10,16 @@ use pubsink_core::reason::{Reason, TransportKind};
 use pubsink_fixtures::faults::{Action, Match, Rule};
 
 use super::{all_delivered, failed, numbered};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::host::Flavor;
 use crate::harness::logs::seen_in_logs;
 
 cases! {
-    Faults, "R30.5 a driver that is dropped resolves what is pending, refuses what comes, and says so" => driver_dropped;
-    Faults, "a runtime shut down with messages waiting and in flight resolves every one (workers)" => workers_shut_down;
+    Faults, "R30.5 a driver that is dropped resolves what is pending, refuses what comes, and says so" => driver_dropped, .publishes(BOTH);
+    Faults, "a runtime shut down with messages waiting and in flight resolves every one (workers)" => workers_shut_down, .publishes(BOTH);
     Faults, "a runtime shut down with messages waiting and in flight resolves every one (current thread)" => current_thread_shut_down;
-    Faults, "a publisher outlives the runtime it was made on without a panic" => outlives;
+    Faults, "a publisher outlives the runtime it was made on without a panic" => outlives, .publishes(BOTH);
     Faults, "a driver that was never polled settles what it holds when it is dropped" => never_polled;
 }
 

@@ -7,25 +7,26 @@ use futures_util::future::join_all;
 use pubsink_core::delivery::DeliveryContext;
 use pubsink_core::envelope::Envelope;
 use pubsink_core::failure::Class;
+use pubsink_core::options::Wire;
 use pubsink_core::publish::Message;
 use pubsink_core::reason::{InvalidMessage, Reason};
 use pubsink_fixtures::server::Server;
 
 use super::{all_delivered, delivered, failed, numbered, publish_all};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
-use crate::harness::host::Client;
+use crate::harness::host::{Client, Flavor};
 use crate::harness::panics::MEANT;
 
 cases! {
     Anything, "the largest values of every option work" => largest;
-    Anything, "the smallest values of every option work" => smallest;
+    Anything, "the smallest values of every option work" => smallest, .on(Flavor::CurrentThread);
     Anything, "the longest idle timeout works" => idle_for_ever;
     Anything, "plain threads publish at once and each message is stored once" => threads;
     Faults, "a shutdown without a limit that fits the clock waits for all" => shutdown_for_ever;
-    Faults, "an IPv6 endpoint works" => ipv6;
+    Faults, "an IPv6 endpoint works" => ipv6, .publishes(BOTH);
     Faults, "an ordering key's function that panics fails its hook and no other" => key_panics;
-    Faults, "a publisher that is dropped closes its connections" => closes_connections;
+    Faults, "a publisher that is dropped closes its connections" => closes_connections, .publishes(BOTH);
 }
 
 async fn largest(env: Env) {
@@ -62,6 +63,7 @@ async fn smallest(env: Env) {
         // Larger than batch and ceiling: taken where nothing else is held.
         all_delivered(&publish_all(&publisher, [Message::new("abc")]).await);
     }
+    // None is sent before all are published: nothing else runs on the case's thread.
     let outcomes = publish_all(&publisher, numbered("", 3)).await;
     assert_eq!(delivered(&outcomes), 1, "one is held, two are refused");
     env.pull(4).await;
@@ -162,7 +164,11 @@ async fn key_panics(env: Env) {
 }
 
 async fn closes_connections(env: Env) {
-    for client in [Client::Default, Client::Http2] {
+    let clients = match env.wire() {
+        Wire::Rest => vec![Client::Default, Client::Http2],
+        Wire::Grpc => vec![Client::Default],
+    };
+    for client in clients {
         let publisher = env.start(env.spec(env.options()).client(client));
         all_delivered(&publish_all(&publisher, numbered("m", 3)).await);
         assert!(env.server().gauges().open_connections > 0);

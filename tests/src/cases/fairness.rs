@@ -12,12 +12,12 @@ use pubsink_core::reason::{Ceiling, Reason};
 use pubsink_fixtures::faults::{Action, Match, Rule};
 
 use super::{all_delivered, failed, numbered, publish_all};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 
 cases! {
     Faults, "a tenant's four thousand queued hooks delay another tenant's hook by one batch at most" => flood;
-    Faults, "no more batches are in flight than batch_max_inflight" => batches_in_flight;
+    Faults, "no more batches are in flight than batch_max_inflight" => batches_in_flight, .publishes(BOTH);
     Faults, "no more direct deliveries are in flight than sink_concurrency" => direct_in_flight;
     Faults, "past each ceiling a message is refused at once with a pause, and taken again later" => ceilings;
 }

@@ -19,14 +19,14 @@ use pubsink_runtime::seam::{SendLimits, Transport};
 
 use super::{all_delivered, failed, publish_all};
 use crate::harness::any::{AnyTransport, Sent};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::host::Client;
 use crate::harness::memory::{assert_growth, resident_mb};
 
 cases! {
-    Faults, "R01.1 R01.2 R01.3 a failure stops what was accepted behind it until the key is resumed" => open_batch;
-    Faults, "R01.4 a message refused by bisection stops what waits behind its batch" => bisected;
+    Faults, "R01.1 R01.2 R01.3 a failure stops what was accepted behind it until the key is resumed" => open_batch, .publishes(BOTH);
+    Faults, "R01.4 a message refused by bisection stops what waits behind its batch" => bisected, .publishes(BOTH);
     Faults, "R01.5 a message that found no room is refused for its ceiling, then for its key" => no_room;
     Faults, "a hook resumes its own key where its context says that it is next" => next_hook;
     Faults, "R11.2 stopped keys are bounded, and past the bound every key is stopped" => bounded, .measures_memory(), .limit(60);

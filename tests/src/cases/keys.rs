@@ -16,17 +16,17 @@ use pubsink_runtime::seam::{SendLimits, Transport};
 
 use super::{all_delivered, failed, publish_all};
 use crate::harness::any::{AnyTransport, Sent};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::host::Client;
 use crate::harness::memory::{assert_growth, resident_mb};
 use crate::harness::recorder::message_count;
 
 cases! {
-    Ordering, "an ordered subscription gets each key's messages in the order of the calls" => order_kept;
-    Faults, "a key has one request in flight, whatever else goes" => one_in_flight;
+    Ordering, "an ordered subscription gets each key's messages in the order of the calls" => order_kept, .publishes(BOTH);
+    Faults, "a key has one request in flight, whatever else goes" => one_in_flight, .publishes(BOTH);
     Faults, "a key's order holds across batched and direct deliveries" => mixed;
-    Faults, "after a failure a key goes on, in order, with what came behind" => goes_on;
+    Faults, "after a failure a key goes on, in order, with what came behind" => goes_on, .publishes(BOTH);
     Faults, "R11.1 a key used once costs nothing afterwards" => one_use_keys, .measures_memory(), .limit(120);
     Faults, "R11.2 a key that failed costs nothing afterwards" => failed_keys, .measures_memory();
     Faults, "R11.3 a key that goes idle and busy all the time loses and swaps nothing" => idle_and_busy;

@@ -20,6 +20,7 @@ mod replies;
 mod shapes;
 mod sizes;
 mod storms;
+mod subscribe;
 mod timeouts;
 mod token_refused;
 mod token_service;
@@ -64,6 +65,7 @@ pub(crate) fn all_cases() -> impl Iterator<Item = &'static Case> {
     ]
     .into_iter()
     .chain(dispatch::CASES)
+    .chain(subscribe::CASES)
     .flatten()
 }
 

@@ -7,14 +7,14 @@ use pubsink_core::reason::Reason;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 
 use super::{all_delivered, failed, numbered, publish_all, publish_together};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 
 cases! {
-    Anything, "a missing topic is a config failure for all hundred, in one request, and is never created" => missing;
-    Anything, "a missing topic that is created later is published to without a restart" => created_later;
-    Anything, "a topic's odd characters reach the server as they are" => odd;
-    Faults, "a topic with a percent sign before two digits is not decoded twice" => percent;
+    Anything, "a missing topic is a config failure for all hundred, in one request, and is never created" => missing, .publishes(BOTH);
+    Anything, "a missing topic that is created later is published to without a restart" => created_later, .publishes(BOTH);
+    Anything, "a topic's odd characters reach the server as they are" => odd, .publishes(BOTH);
+    Faults, "a topic with a percent sign before two digits is not decoded twice" => percent, .publishes(BOTH);
     Anything, "an emulator is found by its host and port" => by_host;
     Faults, "an endpoint's path stays in front of Pub/Sub's" => prefix;
 }

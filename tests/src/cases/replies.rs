@@ -3,24 +3,25 @@
 use std::time::Duration;
 
 use pubsink_core::failure::{Class, Failure};
+use pubsink_core::options::Wire;
 use pubsink_core::publish::Message;
 use pubsink_core::reason::Reason;
 use pubsink_fixtures::broker::Status;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 
 use super::{all_delivered, failed, is_throttled, numbered, publish_all, publish_together};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::retrying::policy;
 
 cases! {
-    Faults, "R27 every refusal has its class, costs one request, and passes after the repair without a restart" => classes;
+    Faults, "R27 every refusal has its class, costs one request, and passes after the repair without a restart" => classes, .publishes(BOTH);
     Faults, "R27 a 413 halves a batch until it fits" => too_large;
     Faults, "R27 a 200 without one id a message invents no id and says it may be stored" => odd_successes;
     Faults, "R27 a redirect is not followed" => redirect;
-    Faults, "R27 a transient answer is tried again with pauses and stored in the end" => passes_in_time;
-    Faults, "R27 publish right alone is enough to run" => publish_right;
-    Faults, "a pause the service names is kept, for each message its own draw" => named_pause;
+    Faults, "R27 a transient answer is tried again with pauses and stored in the end" => passes_in_time, .publishes(BOTH);
+    Faults, "R27 publish right alone is enough to run" => publish_right, .publishes(BOTH);
+    Faults, "a pause the service names is kept, for each message its own draw" => named_pause, .publishes(BOTH);
     Faults, "a long or cut-off error body costs no class" => odd_bodies;
 }
 
@@ -57,7 +58,7 @@ fn google(http: u16, status: &'static str) -> Action {
 }
 
 /// The answer, its class, the reason's kind, and whether the message may have been stored.
-fn table() -> Vec<(Action, Expected, &'static str, bool)> {
+fn table(wire: Wire) -> Vec<(Action, Expected, &'static str, bool)> {
     use Expected::{Config, Permanent, Throttled, Transient};
     let rate = Status::new(403, "PERMISSION_DENIED", "words")
         .with_reason("RATE_LIMIT_EXCEEDED", "googleapis.com");
@@ -102,13 +103,19 @@ fn table() -> Vec<(Action, Expected, &'static str, bool)> {
         (google(503, "UNAVAILABLE"), Throttled, "pubsub", true),
         (Action::answer(504, &[], ""), Transient, "status", true),
         (Action::status(529, "overloaded"), Transient, "status", true),
-        (google(418, "SOMETHING_NEW"), Transient, "pubsub", false),
+        // Over gRPC that is no code, and so it is UNKNOWN, as HTTP a 500.
+        (
+            google(418, "SOMETHING_NEW"),
+            Transient,
+            "pubsub",
+            wire == Wire::Grpc,
+        ),
     ]
 }
 
 async fn classes(env: Env) {
     let publisher = env.publisher(env.options());
-    for (action, expected, kind, maybe) in table() {
+    for (action, expected, kind, maybe) in table(env.wire()) {
         let what = format!("{action:?}");
         env.server().clear_log();
         env.server()
@@ -126,7 +133,7 @@ async fn classes(env: Env) {
         env.server().script([]);
         all_delivered(&publish_all(&publisher, [Message::new("m")]).await);
     }
-    assert_eq!(env.stored().len(), table().len());
+    assert_eq!(env.stored().len(), table(env.wire()).len());
 }
 
 async fn too_large(env: Env) {

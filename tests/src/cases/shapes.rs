@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use pubsink_core::publish::Message;
 
 use super::{all_delivered, numbered, publish_all, publish_together};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 
 cases! {
-    Anything, "a plain message of every shape comes back as it was published, batched" => batched;
-    Anything, "a plain message of every shape comes back as it was published, one a request" => one_a_request;
-    Anything, "a thousand messages are one request and each gets an id of its own" => a_thousand;
-    Anything, "R07.4 two and a half thousand messages leave at most a thousand a request" => many_thousand;
+    Anything, "a plain message of every shape comes back as it was published, batched" => batched, .publishes(BOTH);
+    Anything, "a plain message of every shape comes back as it was published, one a request" => one_a_request, .publishes(BOTH);
+    Anything, "a thousand messages are one request and each gets an id of its own" => a_thousand, .publishes(BOTH);
+    Anything, "R07.4 two and a half thousand messages leave at most a thousand a request" => many_thousand, .publishes(BOTH);
 }
 
 fn message(data: &[u8], attributes: &[(&str, &str)], ordering_key: &str) -> Message {

@@ -4,21 +4,24 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use pubsink_core::failure::Class;
+use pubsink_core::limits::REQUEST_MAX_PROTOBUF_BYTES;
+use pubsink_core::options::Wire;
 use pubsink_core::publish::Message;
 use pubsink_core::reason::{Reason, SizeLimit};
 
 use super::{all_delivered, failed, numbered, publish_all};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 
 cases! {
     Faults, "R07.1 eight megabytes of data leave in requests that fit as base64" => base64_counts;
-    Faults, "R07.2 twelve megabytes of attributes leave in requests that fit" => attributes_count;
+    Faults, "R07.2 twelve megabytes of attributes leave in requests that fit" => attributes_count, .publishes(BOTH);
     Faults, "R07.3 control characters count as the escapes they are sent as" => escapes_count;
     Faults, "R07.5 a message too large alone is refused and takes nobody with it" => too_large_alone;
     Faults, "the largest message that is admitted is stored, and one byte more is refused without a request" => to_the_byte;
+    Faults, "over gRPC the largest message that is admitted is stored, and one byte more is refused without a request" => to_the_byte_over_grpc, .publishes(&[Wire::Grpc]);
     Faults, "max_message_bytes counts data, attributes and ordering key" => own_limit;
-    Faults, "a batch of 7.5 MB of data is one request that the service takes" => data_limit;
+    Faults, "a batch of 7.5 MB of data is one request that the service takes" => data_limit, .publishes(BOTH);
 }
 
 fn random(bytes: usize, seed: u64) -> Vec<u8> {
@@ -133,6 +136,26 @@ async fn to_the_byte(env: Env) {
         *failed(&outcomes[0]).reason,
         Reason::MessageTooLarge {
             size: 10_485_762,
+            ..
+        }
+    ));
+    assert_eq!((env.publishes(), env.stored().len()), (1, 1));
+}
+
+async fn to_the_byte_over_grpc(env: Env) {
+    let publisher = env.publisher(env.options());
+    // What stands around it: the topic's name, and the message's and its data's number and length.
+    let around = 2 + env.topic().len() + 5 + 5;
+    let largest = REQUEST_MAX_PROTOBUF_BYTES - around;
+    all_delivered(&publish_all(&publisher, [Message::new(vec![b'x'; largest])]).await);
+    let sent = env.server().log().publishes()[0].body_bytes;
+    assert_eq!(sent, 5 + REQUEST_MAX_PROTOBUF_BYTES as u64);
+    let outcomes = publish_all(&publisher, [Message::new(vec![b'x'; largest + 1])]).await;
+    assert!(matches!(
+        *failed(&outcomes[0]).reason,
+        Reason::MessageTooLarge {
+            size: 10_000_001,
+            limit: SizeLimit::RequestProtobuf,
             ..
         }
     ));

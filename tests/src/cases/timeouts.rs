@@ -10,7 +10,7 @@ use pubsink_core::retry::RetryPolicy;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 
 use super::{all_delivered, failed, numbered, publish_all};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::host::Client;
 use crate::harness::raw_server::raw_server;
@@ -18,11 +18,11 @@ use crate::harness::retrying::policy;
 
 cases! {
     Faults, "R14.1 waiting for a turn is no part of a request's time" => waiting_is_free;
-    Faults, "R14.3 a server that never answers fails the request at its timeout" => never_answers;
-    Faults, "R14.4 a server slower than the timeout stores no more copies than attempts, and the outcome says so" => slower_than_timeout;
-    Faults, "a connection that is not made in time is a failure to connect" => no_connection;
+    Faults, "R14.3 a server that never answers fails the request at its timeout" => never_answers, .publishes(BOTH);
+    Faults, "R14.4 a server slower than the timeout stores no more copies than attempts, and the outcome says so" => slower_than_timeout, .publishes(BOTH);
+    Faults, "a connection that is not made in time is a failure to connect" => no_connection, .publishes(BOTH);
     Faults, "a reply that stalls in its body fails at the timeout" => stalled_body;
-    Faults, "a server that takes the request and says nothing fails at the timeout, HTTP/2 too" => silent_server;
+    Faults, "a server that takes the request and says nothing fails at the timeout, HTTP/2 too" => silent_server, .publishes(BOTH);
 }
 
 fn transport_kind(failure: &Failure) -> TransportKind {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use http::Request;
 use pubsink_core::failure::Class;
+use pubsink_core::options::Wire;
 use pubsink_core::publish::Message;
 use pubsink_core::reason::TransportKind;
 use pubsink_core::token::Token;
@@ -19,17 +20,17 @@ use pubsink_runtime::{NoToken, TokenFn};
 use super::token_service::Endpoint;
 use super::{all_delivered, failed, numbered, publish_all, publish_together};
 use crate::harness::any::{AnyTransport, Sent};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::host::Client;
 use crate::harness::logs::{SECRET, seen_in_logs};
 
 cases! {
-    Faults, "R29.1 a token that ends is replaced without a failure, at two token requests" => ends;
-    Faults, "R29.2 eight batches in flight when the token ends are all stored, at two token requests" => ends_under_batches;
-    Faults, "R29.3 every token refused: two requests a batch, no halving, config failures, and stored after the repair" => all_refused;
-    Faults, "a refused batch is sent once more where there is a fresh token, and once where there is none" => one_or_two_requests;
-    Faults, "a token is never shown, whatever repeats it" => never_shown;
+    Faults, "R29.1 a token that ends is replaced without a failure, at two token requests" => ends, .publishes(BOTH);
+    Faults, "R29.2 eight batches in flight when the token ends are all stored, at two token requests" => ends_under_batches, .publishes(BOTH);
+    Faults, "R29.3 every token refused: two requests a batch, no halving, config failures, and stored after the repair" => all_refused, .publishes(BOTH);
+    Faults, "a refused batch is sent once more where there is a fresh token, and once where there is none" => one_or_two_requests, .publishes(BOTH);
+    Faults, "a token is never shown, whatever repeats it" => never_shown, .publishes(BOTH);
 }
 
 pub(super) fn token_answer(token: &str) -> Action {
@@ -207,7 +208,11 @@ async fn never_shown(env: Env) {
     let mut shown = vec![format!("{token:?}")];
     let spec = env.spec(env.options()).tokens(token.clone());
     // An HTTP/2 stack has frames to log.
-    let http2 = env.start(spec.clone().client(Client::Http2));
+    let client = match env.wire() {
+        Wire::Rest => Client::Http2,
+        Wire::Grpc => Client::Calls,
+    };
+    let http2 = env.start(spec.clone().client(client));
     all_delivered(&publish_all(&http2, numbered("m", 1)).await);
     let publisher = env.start(spec.clone());
     let escaped = secret.replace('/', "\\/");

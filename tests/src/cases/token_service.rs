@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{all_delivered, failed, numbered, publish_all};
 use crate::harness::any::AnyTransport;
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::host::Client;
 use crate::harness::panics::MEANT;
@@ -26,7 +26,7 @@ use crate::harness::panics::MEANT;
 cases! {
     Faults, "R09.1 a token service that is down for three seconds loses nothing" => down;
     Faults, "R09.2 a token service that answers nonsense is asked at most ten times and loses nothing" => nonsense;
-    Faults, "R09.3 a token service that refuses: no publish, one token request a second, and after the repair all goes on" => refuses;
+    Faults, "R09.3 a token service that refuses: no publish, one token request a second, and after the repair all goes on" => refuses, .publishes(BOTH);
     Faults, "R09.4 a token provider that panics fails its batch and not the next" => panics;
     Faults, "a token provider that never answers holds no shutdown" => never_answers;
 }

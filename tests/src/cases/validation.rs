@@ -9,15 +9,15 @@ use pubsink_core::publish::Message;
 use pubsink_core::reason::{InvalidMessage, Reason};
 
 use super::{all_delivered, failed, numbered};
-use crate::harness::case::cases;
+use crate::harness::case::{BOTH, cases};
 use crate::harness::env::Env;
 use crate::harness::pull::decode;
 
 cases! {
     Faults, "R25.1-3 a header that is not text fails its hook by name and no other" => odd_headers;
-    Faults, "R25.4-8 a message past one of Pub/Sub's limits is named and costs no request" => past_limits;
-    Faults, "R25.4-8 R25.10 a message at Pub/Sub's limits is stored" => at_limits;
-    Faults, "R25.9 odd characters have one outcome each" => odd_characters;
+    Faults, "R25.4-8 a message past one of Pub/Sub's limits is named and costs no request" => past_limits, .publishes(BOTH);
+    Faults, "R25.4-8 R25.10 a message at Pub/Sub's limits is stored" => at_limits, .publishes(BOTH);
+    Faults, "R25.9 odd characters have one outcome each" => odd_characters, .publishes(BOTH);
 }
 
 fn with(name: &str, value: &str) -> Message {

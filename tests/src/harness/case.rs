@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pubsink_core::subscribe::Wire;
 
 use super::env::Env;
 use super::host::Flavor;
+
+/// For a case that is run on both wires.
+pub(crate) const BOTH: &[Wire] = &[Wire::Grpc, Wire::Rest];
 
 /// What a case needs of its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +31,18 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) needs: Needs,
     pub(crate) flavor: Flavor,
+    /// It is run on each of these.
+    pub(crate) wires: &'static [Wire],
+    /// Whether that is what is published over; a subscription's publishers speak REST.
+    pub(crate) publishes: bool,
     /// How long it may take at most.
     pub(crate) limit: Duration,
     /// Whether it runs in a process of its own, where nothing else may write to stderr or take
     /// memory.
     pub(crate) own_process: bool,
     pub(crate) measures_memory: bool,
+    /// Whether it does little but wait, so that it takes no other's place.
+    pub(crate) waits: bool,
     pub(crate) run: fn(Env) -> BoxFuture<'static, ()>,
 }
 
@@ -47,15 +57,38 @@ impl Case {
             name,
             needs,
             flavor: Flavor::Workers(2),
+            wires: &[Wire::Rest],
+            publishes: false,
             limit: Duration::from_secs(30),
             own_process: false,
             measures_memory: false,
+            waits: false,
             run,
         }
     }
 
     pub(crate) const fn on(self, flavor: Flavor) -> Self {
         Self { flavor, ..self }
+    }
+
+    pub(crate) const fn wires(self, wires: &'static [Wire]) -> Self {
+        Self { wires, ..self }
+    }
+
+    /// Publishes over each of these.
+    pub(crate) const fn publishes(self, wires: &'static [Wire]) -> Self {
+        Self {
+            wires,
+            publishes: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn waits(self) -> Self {
+        Self {
+            waits: true,
+            ..self
+        }
     }
 
     pub(crate) const fn limit(self, seconds: u64) -> Self {

@@ -1,11 +1,12 @@
 //! Claim stores that are looked at: directories, with faults where a case wants some.
 
 use std::fs;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 use pubsink_core::claim::{ClaimError, ClaimRef, object_key};
@@ -18,13 +19,13 @@ use super::env::Env;
 use super::gateway;
 
 /// What a store does with a check-in that begins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
     /// It takes the body.
     Works,
     /// It says that it is unavailable.
     Down,
-    /// It says nothing.
+    /// It says nothing until its mood changes.
     Hangs,
     /// It takes the body and says nothing.
     TakesAndHangs,
@@ -41,6 +42,7 @@ struct Inner {
     claims: AnyClaims,
     dir: Dir,
     mood: Mutex<Mood>,
+    hanging: Mutex<Vec<Waker>>,
     asked: Mutex<Vec<ClaimRef>>,
     running: AtomicUsize,
 }
@@ -54,6 +56,7 @@ impl Env {
             claims: self.host().claims(&url),
             dir,
             mood: Mutex::new(Mood::Works),
+            hanging: Mutex::default(),
             asked: Mutex::default(),
             running: AtomicUsize::new(0),
         }))
@@ -61,9 +64,23 @@ impl Env {
 }
 
 impl Store {
-    /// How check-ins go that begin from now on.
+    /// How check-ins go that begin from now on, or that hang.
     pub(crate) fn set(&self, mood: Mood) {
         *self.0.mood.lock().unwrap() = mood;
+        let hanging = std::mem::take(&mut *self.0.hanging.lock().unwrap());
+        hanging.into_iter().for_each(Waker::wake);
+    }
+
+    /// How a check-in goes, once it does not hang.
+    async fn mood(&self) -> Mood {
+        poll_fn(|cx| {
+            self.0.hanging.lock().unwrap().push(cx.waker().clone());
+            match *self.0.mood.lock().unwrap() {
+                Mood::Hangs => Poll::Pending,
+                mood => Poll::Ready(mood),
+            }
+        })
+        .await
     }
 
     /// The refs of all check-ins that began.
@@ -157,16 +174,17 @@ impl ClaimStore for Store {
     async fn check_in(&self, claim: &ClaimRef, body: Bytes) -> Result<(), ClaimError> {
         let _running = Running::new(&self.0.running);
         self.0.asked.lock().unwrap().push(claim.clone());
-        let (size, mood) = (body.len() as u64, *self.0.mood.lock().unwrap());
-        match mood {
+        let size = body.len() as u64;
+        match self.mood().await {
             Mood::Down => Err(ClaimError::unavailable("it is down")),
-            Mood::Hangs => pending().await,
             Mood::TakesAndHangs => {
                 self.0.claims.check_in(claim, body).await?;
                 pending().await
             }
             Mood::TakesUpTo(max) if size > max => Err(ClaimError::TooLarge { size, max }),
-            Mood::Works | Mood::TakesUpTo(_) => self.0.claims.check_in(claim, body).await,
+            Mood::Works | Mood::Hangs | Mood::TakesUpTo(_) => {
+                self.0.claims.check_in(claim, body).await
+            }
         }
     }
 

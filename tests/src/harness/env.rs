@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, Either, select};
 use pubsink_core::options::{PublisherOptions, PublisherOptionsBuilder};
+use pubsink_core::subscribe::Wire;
 use pubsink_fixtures::broker::StoredMessage;
 use pubsink_fixtures::server::Server;
 use pubsink_runtime::Publisher;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::host::{Flavor, Host, Spec, Started};
 use super::recorder::Recorder;
@@ -26,16 +27,26 @@ struct Inner {
     host: Arc<dyn Host>,
     runtime: RuntimeEntry,
     server: Opened,
+    wire: Wire,
+    publishes: bool,
     number: u64,
 }
 
 impl Env {
-    pub(super) fn new(host: Arc<dyn Host>, runtime: RuntimeEntry, server: Opened) -> Self {
+    pub(super) fn new(
+        host: Arc<dyn Host>,
+        runtime: RuntimeEntry,
+        server: Opened,
+        wire: Wire,
+        publishes: bool,
+    ) -> Self {
         static CASES: AtomicU64 = AtomicU64::new(0);
         Self(Arc::new(Inner {
             host,
             runtime,
             server,
+            wire,
+            publishes,
             number: CASES.fetch_add(1, Ordering::Relaxed),
         }))
     }
@@ -47,6 +58,11 @@ impl Env {
 
     pub(crate) fn host(&self) -> &dyn Host {
         &*self.0.host
+    }
+
+    /// The wire this run of the case is on.
+    pub(crate) fn wire(&self) -> Wire {
+        self.0.wire
     }
 
     pub(crate) fn endpoint(&self) -> String {
@@ -74,7 +90,12 @@ impl Env {
     }
 
     pub(crate) fn options_for(&self, topic_id: &str) -> PublisherOptionsBuilder {
-        PublisherOptions::builder(PROJECT, topic_id).endpoint(&self.endpoint())
+        let options = PublisherOptions::builder(PROJECT, topic_id);
+        let wire = match self.0.publishes {
+            true => self.wire(),
+            false => Wire::Rest,
+        };
+        options.endpoint(&self.endpoint()).wire(wire)
     }
 
     /// A publisher with the default client and without credentials.
@@ -99,9 +120,15 @@ impl Env {
 
     /// The embedded server, for cases that need faults.
     pub(crate) fn server(&self) -> &Server {
+        let server = self.embedded();
+        server.expect("a case that needs faults says so")
+    }
+
+    /// The embedded server, where this is one.
+    pub(crate) fn embedded(&self) -> Option<&Server> {
         match &self.0.server {
-            Opened::Embedded(server) => server,
-            Opened::Remote(_) => panic!("this case needs faults and does not say so"),
+            Opened::Embedded(server) => Some(server),
+            Opened::Remote(_) => None,
         }
     }
 
@@ -187,12 +214,17 @@ impl Env {
             "ackDeadlineSeconds": 60,
             "enableMessageOrdering": ordered,
         });
+        self.create_subscription_as(id, config).await;
+    }
+
+    /// Creates a subscription by its resource.
+    pub(crate) async fn create_subscription_as(&self, id: &str, config: Value) {
         let name = format!("projects/{PROJECT}/subscriptions/{id}");
         let (status, reply) = self.put(&name, config).await;
         assert_eq!(status, 200, "creating subscription {id}: {reply}");
     }
 
-    fn put(&self, name: &str, body: serde_json::Value) -> BoxFuture<'_, (u16, serde_json::Value)> {
+    fn put(&self, name: &str, body: Value) -> BoxFuture<'_, (u16, Value)> {
         let path = super::rest::path_of(name);
         Box::pin(async move { self.call("PUT", &path, &body).await })
     }

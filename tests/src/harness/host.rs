@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pubsink_core::options::PublisherOptions;
+use pubsink_core::options::{PublisherOptions, Wire};
+use pubsink_core::subscribe::SubscriberOptions;
 use pubsink_runtime::dispatch::{Dispatch, DispatchBuilder};
 use pubsink_runtime::seam::{Runtime, Timer as _};
+use pubsink_runtime::service::{Service, ServiceHandle};
+use pubsink_runtime::subscribe::Subscription;
 use pubsink_runtime::{Driver, Publisher};
 
 use super::any::{AnyClaims, AnyTokens, AnyTransport};
@@ -49,6 +52,10 @@ pub(crate) trait Host: Send + Sync {
     fn dispatch(&self, plan: Plan) -> Dispatch;
     /// A dispatcher whose driver is the caller's to run.
     fn connect_dispatch(&self, plan: Plan) -> (Dispatch, Driver);
+    /// A subscription by the constructor a user calls.
+    fn subscription(&self, options: SubscriberOptions) -> Subscription;
+    /// Runs a service.
+    fn serve(&self, service: Service) -> ServiceHandle;
 }
 
 /// Which client a publisher sends with.
@@ -59,6 +66,8 @@ pub(crate) enum Client {
     Default,
     /// HTTP/2 with prior knowledge.
     Http2,
+    /// What a user gets who says nothing but that the wire is gRPC.
+    Calls,
     /// The default one with another time to keep idle connections.
     IdleTimeout(Duration),
     /// The case's own.
@@ -93,10 +102,19 @@ impl Spec {
         }
     }
 
-    /// Sends through the runtime's default client, and keeps count.
+    /// The same with the default client of its wire made explicit.
+    pub(crate) fn explicit(self) -> Self {
+        match (&self.client, self.options.wire()) {
+            (Client::Default, Wire::Grpc) => self.client(Client::Calls),
+            _ => self,
+        }
+    }
+
+    /// Sends through the default client of its wire, and keeps count.
     pub(crate) fn recorded(self, host: &dyn Host, recorder: &Recorder) -> Self {
-        let inner = host.transport(&self.client);
-        self.client(Client::Own(AnyTransport::new(recorder.over(inner))))
+        let this = self.explicit();
+        let inner = host.transport(&this.client);
+        this.client(Client::Own(AnyTransport::new(recorder.over(inner))))
     }
 }
 
@@ -111,6 +129,13 @@ pub(crate) fn connect_dispatch<R: Runtime>(runtime: R, plan: Plan) -> (Dispatch,
     }
     let connected = builder.on_event(plan.observer).connect(runtime, 1);
     connected.expect("the case's options are in range")
+}
+
+/// Runs a service on a runtime of any kind.
+pub(crate) fn serve<R: Runtime>(runtime: &R, service: Service) -> ServiceHandle {
+    let (handle, driver) = service.connect(runtime.clone(), 1);
+    runtime.spawn(async { drop(driver.await) });
+    handle
 }
 
 /// A sleep by the seam's own timer.

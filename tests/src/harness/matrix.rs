@@ -1,10 +1,10 @@
-//! What became of every case, runtime and server.
+//! What became of every case, runtime, server and wire.
 
 use std::fmt;
 use std::io::Write as _;
 use std::sync::Mutex;
 
-/// One line for each case, runtime and server.
+/// One line for each case, runtime, server and wire.
 #[derive(Debug, Default)]
 pub(super) struct Matrix(Mutex<Vec<Line>>);
 
@@ -13,6 +13,7 @@ struct Line {
     case: &'static str,
     runtime: &'static str,
     server: &'static str,
+    wire: &'static str,
     result: Result,
 }
 
@@ -54,12 +55,14 @@ impl Matrix {
         case: &'static str,
         runtime: &'static str,
         server: &'static str,
+        wire: &'static str,
     ) -> usize {
         let mut lines = self.0.lock().unwrap();
         lines.push(Line {
             case,
             runtime,
             server,
+            wire,
             result: Result::NotAsked,
         });
         lines.len() - 1
@@ -83,7 +86,7 @@ impl Matrix {
         let mut out = std::io::stderr().lock();
         let _ = writeln!(
             out,
-            "{:case$} | {:runtime$} | {:server$} | result",
+            "{:case$} | {:runtime$} | {:server$} | wire | result",
             "case", "runtime", "server"
         );
         for line in &asked {
@@ -91,11 +94,12 @@ impl Matrix {
                 case: name,
                 runtime: on,
                 server: against,
+                wire,
                 result,
             } = line;
             let _ = writeln!(
                 out,
-                "{name:case$} | {on:runtime$} | {against:server$} | {result}"
+                "{name:case$} | {on:runtime$} | {against:server$} | {wire:4} | {result}"
             );
         }
         let count = |is: fn(&Result) -> bool| asked.iter().filter(|line| is(&line.result)).count();

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::Request;
+use http::{Request, Version};
+use pubsink_core::testing::SentMessage;
 use pubsink_runtime::seam::{SendLimits, Transport};
 use serde::Deserialize;
 
@@ -35,7 +36,11 @@ struct Recording {
 
 impl Transport for Recording {
     async fn send(&self, request: Request<Bytes>, limits: SendLimits) -> Sent {
-        let count = message_count(request.body());
+        let count = match request.version() {
+            Version::HTTP_2 => SentMessage::read_all_grpc(request.body()).map(|all| all.len()),
+            _ => Some(message_count(request.body())),
+        };
+        let count = count.expect("it is a publish request");
         self.recorder.0.lock().unwrap().push(count);
         self.inner.send(request, limits).await
     }

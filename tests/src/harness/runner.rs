@@ -5,6 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Instant;
 
+use pubsink_core::subscribe::Wire;
+
 use super::case::Case;
 use super::env::Env;
 use super::panics;
@@ -16,6 +18,7 @@ pub(super) fn run(
     case: &'static Case,
     runtime: RuntimeEntry,
     server: &ServerEntry,
+    wire: Wire,
 ) -> Result<(), String> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     // Its runtime's threads have the same name, so its panics are found.
@@ -26,7 +29,7 @@ pub(super) fn run(
     let body = move || {
         let _done = done;
         let started = (runtime.start)(case.flavor, &thread_name);
-        let env = Env::new(started.host(), runtime, opened);
+        let env = Env::new(started.host(), runtime, opened, wire, case.publishes);
         started.block_on(Box::pin(async move {
             env.prepare().await;
             (case.run)(env).await;

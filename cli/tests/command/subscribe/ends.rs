@@ -188,6 +188,10 @@ fn what_cannot_be_is_said_of_its_flag() {
         ["--workers", "0"],
         ["--workers", "1025"],
         ["--max-outstanding", "0"],
+        ["--max-delivery-attempts", "4"],
+        ["--max-delivery-attempts", "101"],
+        // Of replies, which there are none.
+        ["--trace-context", "--print"],
     ] {
         let run = subscribe_at("http://h", "grpc").arguments(&arguments);
         run.done().exits(2);

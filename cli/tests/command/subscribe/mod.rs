@@ -4,6 +4,7 @@ mod ends;
 mod exec;
 mod forward;
 mod listener;
+mod options;
 mod print;
 mod replies;
 

@@ -66,6 +66,40 @@ fn a_message_whose_reply_is_not_stored_comes_again() {
 }
 
 #[test]
+fn a_reply_carries_the_trace_of_its_message_where_that_is_asked_for() {
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for wire in WIRES {
+        for asked in [false, true] {
+            let server = subscribed_as(|config| config.ordered());
+            server.create_topic(REPLIES).unwrap();
+            let traced = PubsubMessage::new("a")
+                .attribute("traceparent", trace)
+                .attribute("tracestate", "v=1");
+            let malformed = PubsubMessage::new("b").attribute("traceparent", "hunter2");
+            let messages = [traced, malformed];
+            send(&server, messages.map(|message| message.ordering_key("k")));
+            let reply = ["--exec", "cat", "--reply-topic", "replies", "--count", "2"];
+            let run = subscribe(&server, wire).arguments(&reply);
+            let run = match asked {
+                true => run.arguments(&["--trace-context"]),
+                false => run,
+            };
+            run.done().exits(0);
+            let attributes = |name: &str| -> Vec<_> {
+                let replied = replied(&server);
+                let values = replied
+                    .iter()
+                    .map(|reply| reply.attributes.get(name).cloned());
+                values.collect()
+            };
+            let own = |value: &str| asked.then(|| value.to_owned());
+            assert_eq!(attributes("traceparent"), [own(trace), None]);
+            assert_eq!(attributes("tracestate"), [own("v=1"), None]);
+        }
+    }
+}
+
+#[test]
 fn a_large_reply_is_whole_and_an_empty_one_is_none() {
     let server = subscribed();
     server.create_topic(REPLIES).unwrap();

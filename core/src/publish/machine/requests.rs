@@ -1,5 +1,6 @@
 //! Requests: their start, their answers and their end.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::fate::{Fate, FateClass};
@@ -9,6 +10,7 @@ use crate::publish::entry::Kind;
 use crate::publish::io::{Misuse, Output};
 use crate::publish::job::Job;
 use crate::publish::request::{Payload, PublishRequest, RequestId, Response};
+use crate::publish::unboxed;
 use crate::reason::{Reason, TransportKind};
 use crate::text::Text;
 use crate::token::Token;
@@ -94,7 +96,7 @@ impl<T> Publisher<T> {
         self.set_deadline(id, now, self.options.timeout().saturating_mul(2));
         self.outputs.push_back(Output::Send(PublishRequest {
             id,
-            url: self.options.publish_url().clone(),
+            options: Arc::clone(&self.options),
             token,
             payload,
         }));
@@ -149,10 +151,11 @@ impl<T> Publisher<T> {
         }
         match response.verdict {
             Verdict::Delivered(ids) => {
-                for (member, message_id) in job.take(part).collect::<Vec<_>>().into_iter().zip(ids)
-                {
-                    let mut member = member;
-                    let diagnostics = std::mem::take(&mut member.diagnostics);
+                for (member, message_id) in job.take(part).into_iter().zip(ids) {
+                    let Some(mut member) = member else {
+                        continue;
+                    };
+                    let diagnostics = unboxed(member.diagnostics.take());
                     self.settle(member, Ok(Delivered::new(message_id, diagnostics)));
                 }
                 self.finish(id);

@@ -10,6 +10,7 @@ use crate::failure::{Class, Failure, Outcome};
 use crate::publish::admission::Admission;
 use crate::publish::io::Output;
 use crate::publish::job::{Job, Member};
+use crate::publish::unboxed;
 use crate::retry::throttle_draw;
 
 impl<T> Publisher<T> {
@@ -44,7 +45,7 @@ impl<T> Publisher<T> {
             self.waiting.push(tag, admission, stretch, now);
             return Ok(());
         };
-        failure.diagnostics = admission.take_diagnostics();
+        failure.diagnostics = unboxed(admission.take_diagnostics());
         Err((tag, failure))
     }
 
@@ -67,7 +68,7 @@ impl<T> Publisher<T> {
         let Some(members) = self.jobs.get_mut(&job).map(|job| job.take(part)) else {
             return;
         };
-        for member in members.collect::<Vec<_>>() {
+        for member in members.into_iter().flatten() {
             self.fail_member(member, fate);
         }
     }
@@ -91,7 +92,7 @@ impl<T> Publisher<T> {
         };
         let mut failure = Failure::new(class, Arc::clone(&fate.reason));
         failure.may_have_been_stored = fate.may_have_been_stored;
-        failure.diagnostics = std::mem::take(&mut member.diagnostics);
+        failure.diagnostics = unboxed(member.diagnostics.take());
         self.settle(member, Err(failure));
     }
 

@@ -52,6 +52,25 @@ fn a_message_that_is_given_up_may_be_dropped() {
 }
 
 #[test]
+fn a_policy_that_drops_can_be_kept_from_it_and_goes_on_with_its_pauses() {
+    let dropping = Backoff {
+        give_up: GiveUp::Drop,
+        ..plain()
+    };
+    let kept = match Retry::from(dropping).never_drops() {
+        Retry::Backoff(kept) => kept,
+        Retry::AtOnce => panic!("it has pauses"),
+    };
+    let held = |seconds: u32| Settlement::RetryAfter(seconds * SECOND);
+    assert_eq!(steps(kept, 3..=5), [held(4), held(8), held(16)]);
+    assert_eq!(steps(kept, 1_000..=1_000), [held(60)]);
+    // One that nacks leaves the message to the dead-letter policy all the same.
+    for retry in [plain().into(), Retry::AtOnce] {
+        assert_eq!(retry.never_drops(), retry);
+    }
+}
+
+#[test]
 fn at_once_has_no_pause_and_no_end() {
     assert_eq!(
         steps(Retry::AtOnce, 1_000..=1_001),

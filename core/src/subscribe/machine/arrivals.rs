@@ -9,6 +9,7 @@ use crate::subscribe::io::SubscribeEvent;
 use crate::subscribe::leases::{LEAST_SECONDS, LeaseNo, NewLease};
 use crate::subscribe::message::{AckId, ReceivedMessage};
 use crate::subscribe::outbox::Way;
+use crate::wire::subscribe::Unreadable;
 
 /// How long a first extension waits for company, at most: on an exactly-once subscription the
 /// message waits for it.
@@ -27,6 +28,7 @@ pub(super) enum FirstLease {
 impl Subscriber {
     /// A message came.
     pub(super) fn arrive(&mut self, message: ReceivedMessage, first: FirstLease) {
+        self.received += 1;
         let Some(no) = self.hand.find(&message.message_id) else {
             return self.take(message, first, false);
         };
@@ -40,6 +42,17 @@ impl Subscriber {
         let back = known.key.as_ref().is_some_and(|key| self.gives_back(key));
         self.finish(no, Ok(()));
         self.take(message, first, back);
+    }
+
+    /// Messages came that could not be read. They are left to their leases: see
+    /// `SubscribeInput::Unreadable`.
+    pub(super) fn cannot_read(&mut self, messages: Vec<Unreadable>) {
+        if messages.is_empty() {
+            return;
+        }
+        let count = u64::try_from(messages.len()).unwrap_or(u64::MAX);
+        self.unreadable = self.unreadable.saturating_add(count);
+        self.event(SubscribeEvent::Unreadable(messages));
     }
 
     /// Whether what `key` waits for, if it does, has been given back, as far as we are concerned.

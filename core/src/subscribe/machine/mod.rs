@@ -23,10 +23,11 @@ use super::io::{
 };
 use super::leases::Leases;
 use super::message::AckId;
-use super::options::{SubscriberOptions, Wire};
+use super::options::SubscriberOptions;
 use super::outbox::{Outbox, Way};
 use super::streams::Streams;
 use super::turns::Turns;
+use crate::options::Wire;
 use crate::publish::Step;
 use crate::reason::Reason;
 use crate::retry::Rng;
@@ -100,7 +101,9 @@ pub struct Subscriber {
     ordered: Option<bool>,
     closing: Option<Closing>,
     gave_up: Option<Arc<Reason>>,
+    received: u64,
     redelivered: u64,
+    unreadable: u64,
     outputs: VecDeque<SubscribeOutput>,
 }
 
@@ -142,7 +145,9 @@ impl Subscriber {
             ordered: None,
             closing: None,
             gave_up: None,
+            received: 0,
             redelivered: 0,
+            unreadable: 0,
             outputs: VecDeque::new(),
             options,
         }
@@ -163,6 +168,10 @@ impl Subscriber {
             SubscribeInput::Streamed { stream, answer } => self.streamed(stream, answer),
             SubscribeInput::Ended { stream, end } => self.stream_ended(stream, end),
             SubscribeInput::Pulled { call, result } => self.pulled(call, result),
+            SubscribeInput::Unreadable(messages) => {
+                self.cannot_read(messages);
+                Ok(())
+            }
             SubscribeInput::Answered { call, result } => self.answered(call, result),
             SubscribeInput::Settle {
                 delivery,
@@ -225,8 +234,19 @@ impl Subscriber {
             ordering_keys: self.turns.keys(),
             calls: self.calls.len(),
             streams: self.streams.len(),
+            full: !self.has_room(),
+            received: self.received,
             redelivered: self.redelivered,
+            unreadable: self.unreadable,
         }
+    }
+
+    /// How long the message has been in hand that is there for longest, by the latest instant
+    /// seen; zero where there is none.
+    #[must_use]
+    pub fn oldest(&self) -> Duration {
+        let oldest = self.hand.oldest();
+        oldest.map_or(Duration::ZERO, |at| self.now.saturating_duration_since(at))
     }
 
     fn advance(&mut self, now: Instant) {

@@ -1,12 +1,14 @@
 //! Handlers get messages and say what is to become of them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Running, Subscriber};
 use crate::failure::MessageId;
 use crate::reason::{Reason, TransportKind};
-use crate::subscribe::hand::{MessageNo, Place, Told};
-use crate::subscribe::io::{DeliveryId, LeaseLost, SubscribeMisuse, SubscribeOutput};
+use crate::subscribe::hand::{InHand, MessageNo, Place, Told};
+use crate::subscribe::io::{
+    DeliveryId, LeaseLost, SubscribeEvent, SubscribeMisuse, SubscribeOutput,
+};
 use crate::subscribe::outbox::{Item, Way};
 use crate::subscribe::settlement::{SettleError, Settlement};
 
@@ -87,6 +89,17 @@ impl Subscriber {
         Ok(())
     }
 
+    /// The longest pause that a [`Settlement::RetryAfter`] of this delivery can ask for `now`; a
+    /// longer one is refused with [`SettleError::RetryTooLate`]. None: its lease is lost, or it
+    /// waits for no settlement.
+    #[must_use]
+    pub fn longest_pause(&self, now: Instant, delivery: DeliveryId) -> Option<Duration> {
+        let running = self.deliveries.get(&delivery)?;
+        let known = self.hand.get(running.message)?;
+        let ours = known.lost.is_none();
+        ours.then(|| self.pause_max(known, now.max(self.now)))
+    }
+
     /// Gives back what was held for long enough.
     pub(super) fn wake_held(&mut self) -> bool {
         match self.held.first() {
@@ -140,6 +153,8 @@ impl Subscriber {
                     .push_back(SubscribeOutput::LeaseLost { delivery, cause });
             }
             Place::Buffered(_) => {
+                let message_id = known.id.clone();
+                self.event(SubscribeEvent::LostWaiting { message_id, cause });
                 if let Some(key) = &key
                     && self.keeps_order()
                 {
@@ -277,9 +292,7 @@ impl Subscriber {
         let Some(known) = self.hand.get(no) else {
             return;
         };
-        let last = known.received + self.options.max_lease();
-        let left = last.saturating_duration_since(self.now);
-        let left = left.saturating_sub(NACK_TIME);
+        let left = self.pause_max(known, self.now);
         if pause > left {
             let (asked, max) = (pause, left);
             self.tell(told, Err(SettleError::RetryTooLate { asked, max }));
@@ -296,6 +309,13 @@ impl Subscriber {
         self.hand
             .change(no, |known| known.place = Place::Held { until, told });
         self.held.insert((until, no));
+    }
+
+    /// For how long a message can be held from `now` on.
+    fn pause_max(&self, known: &InHand, now: Instant) -> Duration {
+        let last = known.received + self.options.max_lease();
+        let left = last.saturating_duration_since(now);
+        left.saturating_sub(NACK_TIME)
     }
 
     fn place(&mut self, no: MessageNo, way: Way, told: Option<Told>) {

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::grpc::CallEnd;
 use crate::failure::{Delivered, Failure, Outcome};
 use crate::publish::WaitReason;
 use crate::testing::settled::pause;
@@ -83,6 +84,9 @@ pub(super) struct Replied {
     pub(super) retry_after: Option<String>,
     pub(super) received_at_ms: u64,
     pub(super) body: Blob,
+    /// How a call over gRPC ended, where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) grpc: Option<CallEnd>,
 }
 
 /// Bytes, as text where they are.

@@ -36,6 +36,7 @@
 //! `retry-after` is kept.
 
 mod error;
+mod grpc;
 mod line;
 mod recorder;
 mod replay;

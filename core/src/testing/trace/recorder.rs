@@ -4,13 +4,17 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Instant;
 
+use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use serde::Serialize;
 
+use super::grpc;
 use super::line::{Admitted, Blob, Done, Ended, Given, Line, Replied, nanos};
 use super::setup::Setup;
 use crate::failure::Failure;
-use crate::publish::{Admission, Arrived, Content, Input, Output, RequestId, Response, Step};
+use crate::publish::{
+    Admission, Arrived, Content, Input, Output, RequestId, Response, Step, unboxed,
+};
 use crate::token::Token;
 use crate::wire::Reply;
 
@@ -189,14 +193,18 @@ fn admitted(tag: &impl fmt::Debug, admission: &Admission) -> Admitted {
         attempt: admission.attempt(),
         direct: admission.is_direct(),
         resume_key: admission.resumes_key(),
-        headers_left_out: admission.clone().take_diagnostics().headers_left_out,
+        headers_left_out: unboxed(admission.clone().take_diagnostics()).headers_left_out,
     }
 }
 
 fn responded(response: &Response) -> Given {
     let request = response.id().number();
     match response.arrived() {
-        Arrived::Reply(reply, token) => Given::Reply(replied(request, reply, token.as_ref())),
+        Arrived::Reply {
+            reply,
+            trailers,
+            token,
+        } => Given::Reply(replied(request, reply, trailers, token.as_ref())),
         Arrived::Failure(kind, detail) => Given::Failure {
             request,
             transport: kind.to_string(),
@@ -205,7 +213,7 @@ fn responded(response: &Response) -> Given {
     }
 }
 
-fn replied(request: u64, reply: &Reply, token: Option<&Token>) -> Replied {
+fn replied(request: u64, reply: &Reply, trailers: &HeaderMap, token: Option<&Token>) -> Replied {
     let hide = |bytes: &[u8]| token.and_then(|token| token.hide_in(bytes));
     let body = hide(&reply.body).map_or(Cow::Borrowed(&reply.body[..]), Cow::Owned);
     let retry_after = reply.headers.get(RETRY_AFTER);
@@ -217,5 +225,6 @@ fn replied(request: u64, reply: &Reply, token: Option<&Token>) -> Replied {
             .map(str::to_owned),
         received_at_ms: reply.received_at_ms,
         body: Blob::new(&body),
+        grpc: grpc::CallEnd::read(&reply.headers, trailers, token),
     }
 }

@@ -10,6 +10,7 @@ use http::header::RETRY_AFTER;
 use serde::{Deserialize, Serialize};
 
 use super::error::ReplayError;
+use super::grpc::CallEnd;
 use super::line::{Admitted, Given, Replied};
 use super::setup::{Setup, VERSION};
 use super::tapped::Tapped;
@@ -91,6 +92,7 @@ impl Run {
         let options = setup.options().map_err(text)?;
         let (project, topic) = (options.project().as_str(), options.topic().as_str());
         let widest = PublisherOptions::builder(project, topic)
+            .wire(options.wire())
             .build()
             .map_err(text)?;
         let mut machine = Tapped::new(Arc::new(options), setup.authorize, setup.seed);
@@ -246,7 +248,8 @@ impl Run {
             let value = HeaderValue::try_from(value).map_err(text)?;
             reply.headers.insert(RETRY_AFTER, value);
         }
-        Ok(self.sent(replied.request)?.answered(&reply))
+        let trailers = replied.grpc.map(CallEnd::fields).unwrap_or_default();
+        Ok(self.sent(replied.request)?.answered_with(&reply, &trailers))
     }
 
     fn sent(&mut self, request: u64) -> Result<Sent, String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::line::nanos;
-use crate::options::{OptionError, OrderingOnFailure, PublisherOptions};
+use crate::options::{OptionError, OrderingOnFailure, PublisherOptions, Wire};
 
 /// The version of the form.
 pub(super) const VERSION: u32 = 1;
@@ -24,6 +24,9 @@ struct Options {
     project: String,
     topic: String,
     endpoint: String,
+    /// Traces from before there was gRPC have none, and neither has REST.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    grpc: bool,
     timeout_ns: u64,
     batch: bool,
     batch_linger_ns: u64,
@@ -46,6 +49,7 @@ impl Setup {
             project: options.project().to_string(),
             topic: options.topic().to_string(),
             endpoint: options.endpoint().as_str().to_owned(),
+            grpc: options.wire() == Wire::Grpc,
             timeout_ns: nanos(options.timeout()),
             batch: options.batch(),
             batch_linger_ns: nanos(options.batch_linger()),
@@ -76,6 +80,9 @@ impl Setup {
             builder = builder
                 .ordering_on_failure(OrderingOnFailure::Hold)
                 .max_stopped_keys(max);
+        }
+        if options.grpc {
+            builder = builder.wire(Wire::Grpc);
         }
         builder
             .endpoint(&options.endpoint)

@@ -4,7 +4,14 @@
 use bytes::{BufMut as _, BytesMut};
 
 /// What stands before a message.
-pub(super) const PREFIX_BYTES: usize = 5;
+pub(in crate::wire) const PREFIX_BYTES: usize = 5;
+
+/// What stands before a message of `len` bytes. No request of a publisher has more than four bytes
+/// can hold.
+pub(in crate::wire) fn prefix(len: usize) -> [u8; PREFIX_BYTES] {
+    let [a, b, c, d] = u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes();
+    [0, a, b, c, d]
+}
 
 /// Appends a frame to `out`. Its message is what `message` appends: it is written in place, and
 /// copied nowhere.

@@ -1,9 +1,11 @@
-//! What every call over gRPC shares: frames, and the status a call ends with.
+//! What every call over gRPC shares: its head, frames, and the status it ends with.
 
-mod frame;
-pub(super) mod proto;
+pub(super) mod call;
+pub(super) mod frame;
+pub(crate) mod proto;
 mod reader;
-pub(super) mod status;
+pub(crate) mod status;
+pub(super) mod write;
 
 pub use frame::{FrameError, write_frame};
 pub use reader::{FrameReader, MESSAGE_MAX_BYTES};

@@ -10,153 +10,159 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use prost::Message;
 
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct PublishResponse {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub(crate) message_ids: Vec<Bytes>,
+}
+
 /// The first request of a StreamingPull. Without the fields that settle leases: those go by calls
 /// of their own.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct StreamingPullRequest {
+pub(crate) struct StreamingPullRequest {
     #[prost(string, tag = "1")]
-    pub(in crate::wire) subscription: String,
+    pub(crate) subscription: String,
     #[prost(int32, tag = "5")]
-    pub(in crate::wire) stream_ack_deadline_seconds: i32,
+    pub(crate) stream_ack_deadline_seconds: i32,
     #[prost(string, tag = "6")]
-    pub(in crate::wire) client_id: String,
+    pub(crate) client_id: String,
     #[prost(int64, tag = "7")]
-    pub(in crate::wire) max_outstanding_messages: i64,
+    pub(crate) max_outstanding_messages: i64,
     #[prost(int64, tag = "8")]
-    pub(in crate::wire) max_outstanding_bytes: i64,
+    pub(crate) max_outstanding_bytes: i64,
     #[prost(int64, tag = "10")]
-    pub(in crate::wire) protocol_version: i64,
+    pub(crate) protocol_version: i64,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct StreamingPullResponse {
+pub(crate) struct StreamingPullResponse {
     /// Each a [`ReceivedMessage`].
     #[prost(bytes = "bytes", repeated, tag = "1")]
-    pub(in crate::wire) received_messages: Vec<Bytes>,
+    pub(crate) received_messages: Vec<Bytes>,
     #[prost(message, optional, tag = "3")]
-    pub(in crate::wire) modify_ack_deadline_confirmation: Option<ModifyAckDeadlineConfirmation>,
+    pub(crate) modify_ack_deadline_confirmation: Option<ModifyAckDeadlineConfirmation>,
     #[prost(message, optional, tag = "4")]
-    pub(in crate::wire) subscription_properties: Option<SubscriptionProperties>,
+    pub(crate) subscription_properties: Option<SubscriptionProperties>,
     #[prost(message, optional, tag = "5")]
-    pub(in crate::wire) acknowledge_confirmation: Option<AcknowledgeConfirmation>,
+    pub(crate) acknowledge_confirmation: Option<AcknowledgeConfirmation>,
 }
 
 /// What became of acks that were sent on the stream.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct AcknowledgeConfirmation {
+pub(crate) struct AcknowledgeConfirmation {
     #[prost(bytes = "bytes", repeated, tag = "1")]
-    pub(in crate::wire) ack_ids: Vec<Bytes>,
+    pub(crate) ack_ids: Vec<Bytes>,
     #[prost(bytes = "bytes", repeated, tag = "2")]
-    pub(in crate::wire) invalid_ack_ids: Vec<Bytes>,
+    pub(crate) invalid_ack_ids: Vec<Bytes>,
     #[prost(bytes = "bytes", repeated, tag = "3")]
-    pub(in crate::wire) unordered_ack_ids: Vec<Bytes>,
+    pub(crate) unordered_ack_ids: Vec<Bytes>,
     #[prost(bytes = "bytes", repeated, tag = "4")]
-    pub(in crate::wire) temporary_failed_ack_ids: Vec<Bytes>,
+    pub(crate) temporary_failed_ack_ids: Vec<Bytes>,
 }
 
 /// What became of deadline changes that were sent on the stream.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct ModifyAckDeadlineConfirmation {
+pub(crate) struct ModifyAckDeadlineConfirmation {
     #[prost(bytes = "bytes", repeated, tag = "1")]
-    pub(in crate::wire) ack_ids: Vec<Bytes>,
+    pub(crate) ack_ids: Vec<Bytes>,
     #[prost(bytes = "bytes", repeated, tag = "2")]
-    pub(in crate::wire) invalid_ack_ids: Vec<Bytes>,
+    pub(crate) invalid_ack_ids: Vec<Bytes>,
     #[prost(bytes = "bytes", repeated, tag = "3")]
-    pub(in crate::wire) temporary_failed_ack_ids: Vec<Bytes>,
+    pub(crate) temporary_failed_ack_ids: Vec<Bytes>,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct SubscriptionProperties {
+pub(crate) struct SubscriptionProperties {
     #[prost(bool, tag = "1")]
-    pub(in crate::wire) exactly_once_delivery_enabled: bool,
+    pub(crate) exactly_once_delivery_enabled: bool,
     #[prost(bool, tag = "2")]
-    pub(in crate::wire) message_ordering_enabled: bool,
+    pub(crate) message_ordering_enabled: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct ReceivedMessage {
+pub(crate) struct ReceivedMessage {
     #[prost(bytes = "bytes", tag = "1")]
-    pub(in crate::wire) ack_id: Bytes,
+    pub(crate) ack_id: Bytes,
     /// A [`PubsubMessage`].
     #[prost(bytes = "bytes", tag = "2")]
-    pub(in crate::wire) message: Bytes,
+    pub(crate) message: Bytes,
     #[prost(int32, tag = "3")]
-    pub(in crate::wire) delivery_attempt: i32,
+    pub(crate) delivery_attempt: i32,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct PubsubMessage {
+pub(crate) struct PubsubMessage {
     #[prost(bytes = "bytes", tag = "1")]
-    pub(in crate::wire) data: Bytes,
+    pub(crate) data: Bytes,
     #[prost(message, repeated, tag = "2")]
-    pub(in crate::wire) attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<Attribute>,
     #[prost(bytes = "bytes", tag = "3")]
-    pub(in crate::wire) message_id: Bytes,
+    pub(crate) message_id: Bytes,
     #[prost(message, optional, tag = "4")]
-    pub(in crate::wire) publish_time: Option<Timestamp>,
+    pub(crate) publish_time: Option<Timestamp>,
     #[prost(bytes = "bytes", tag = "5")]
-    pub(in crate::wire) ordering_key: Bytes,
+    pub(crate) ordering_key: Bytes,
 }
 
 /// An entry of a map of text.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct Attribute {
+pub(crate) struct Attribute {
     #[prost(bytes = "bytes", tag = "1")]
-    pub(in crate::wire) key: Bytes,
+    pub(crate) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
-    pub(in crate::wire) value: Bytes,
+    pub(crate) value: Bytes,
 }
 
 /// `google.protobuf.Timestamp`.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(in crate::wire) struct Timestamp {
+pub(crate) struct Timestamp {
     #[prost(int64, tag = "1")]
-    pub(in crate::wire) seconds: i64,
+    pub(crate) seconds: i64,
     #[prost(int32, tag = "2")]
-    pub(in crate::wire) nanos: i32,
+    pub(crate) nanos: i32,
 }
 
 /// `google.protobuf.Duration`.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(in crate::wire) struct Duration {
+pub(crate) struct Duration {
     #[prost(int64, tag = "1")]
-    pub(in crate::wire) seconds: i64,
+    pub(crate) seconds: i64,
     #[prost(int32, tag = "2")]
-    pub(in crate::wire) nanos: i32,
+    pub(crate) nanos: i32,
 }
 
 /// `google.rpc.Status`.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct Status {
+pub(crate) struct Status {
     #[prost(int32, tag = "1")]
-    pub(in crate::wire) code: i32,
+    pub(crate) code: i32,
     #[prost(bytes = "bytes", tag = "2")]
-    pub(in crate::wire) message: Bytes,
+    pub(crate) message: Bytes,
     #[prost(message, repeated, tag = "3")]
-    pub(in crate::wire) details: Vec<Any>,
+    pub(crate) details: Vec<Any>,
 }
 
 /// `google.protobuf.Any`.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct Any {
+pub(crate) struct Any {
     #[prost(bytes = "bytes", tag = "1")]
-    pub(in crate::wire) type_url: Bytes,
+    pub(crate) type_url: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
-    pub(in crate::wire) value: Bytes,
+    pub(crate) value: Bytes,
 }
 
 /// `google.rpc.ErrorInfo`, without its domain.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::wire) struct ErrorInfo {
+pub(crate) struct ErrorInfo {
     #[prost(string, tag = "1")]
-    pub(in crate::wire) reason: String,
+    pub(crate) reason: String,
     #[prost(btree_map = "string, string", tag = "3")]
-    pub(in crate::wire) metadata: BTreeMap<String, String>,
+    pub(crate) metadata: BTreeMap<String, String>,
 }
 
 /// `google.rpc.RetryInfo`.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(in crate::wire) struct RetryInfo {
+pub(crate) struct RetryInfo {
     #[prost(message, optional, tag = "1")]
-    pub(in crate::wire) retry_delay: Option<Duration>,
+    pub(crate) retry_delay: Option<Duration>,
 }

@@ -15,9 +15,9 @@ use crate::wire::base64_text::decode_into;
 use crate::wire::error_document::{ErrorDocument, ErrorInfo, type_name};
 use crate::wire::retry_hint::RETRY_AFTER_MAX;
 
-const STATUS: &str = "grpc-status";
-const MESSAGE: &str = "grpc-message";
-const DETAILS: &str = "grpc-status-details-bin";
+pub(crate) const STATUS: &str = "grpc-status";
+pub(crate) const MESSAGE: &str = "grpc-message";
+pub(crate) const DETAILS: &str = "grpc-status-details-bin";
 
 /// The codes by number: their name, and the HTTP status that each stands for
 /// (google/rpc/code.proto).
@@ -46,7 +46,7 @@ const UNKNOWN: (&str, u16) = ("UNKNOWN", 500);
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::wire) enum GrpcStatus {
+pub(crate) enum GrpcStatus {
     Ok,
     Failed {
         /// The HTTP status that its code stands for.
@@ -57,10 +57,7 @@ pub(in crate::wire) enum GrpcStatus {
 }
 
 /// Reads the status of an answer. `None`: whatever answered, it did not speak gRPC to the end.
-pub(in crate::wire) fn read_status(
-    headers: &HeaderMap,
-    trailers: &HeaderMap,
-) -> Option<GrpcStatus> {
+pub(crate) fn read_status(headers: &HeaderMap, trailers: &HeaderMap) -> Option<GrpcStatus> {
     let mut places = [trailers, headers].into_iter();
     let fields = places.find(|fields| fields.contains_key(STATUS))?;
     let (name, http) = code(fields.get(STATUS)?.as_bytes());
@@ -82,9 +79,16 @@ pub(in crate::wire) fn read_status(
 
 /// The name of the code that `http` stands for in a document of Google's; of several the most
 /// common.
-pub(in crate::wire) fn name_of(http: u16) -> &'static str {
+pub(crate) fn name_of(http: u16) -> &'static str {
     let code = CODES.iter().find(|(_, of)| *of == http);
     code.map_or(UNKNOWN.0, |(name, _)| name)
+}
+
+/// The number of the code with this name; that of `UNKNOWN` for any other.
+#[cfg(feature = "test-util")]
+pub(crate) fn number_of(name: &str) -> i32 {
+    let numbers = (0..).zip(CODES).find(|(_, (of, _))| *of == name);
+    numbers.map_or(2, |(number, _)| number)
 }
 
 fn code(number: &[u8]) -> (&'static str, u16) {

@@ -9,7 +9,7 @@ use pubsink_fixtures::hooks::sample_ndjson;
 use crate::sim::messages::{message, request_of};
 use crate::sim::{Sim, defaults};
 
-fn pin(name: &str, body: &str) {
+pub(crate) fn pin(name: &str, body: &str) {
     insta::with_settings!(
         { snapshot_path => "../../snapshots", prepend_module_to_snapshot => false, omit_expression => true },
         { insta::assert_snapshot!(name, body) }
@@ -23,7 +23,7 @@ fn body(messages: impl IntoIterator<Item = Message>) -> String {
     String::from_utf8(http.into_body().to_vec()).unwrap()
 }
 
-fn attributes(pairs: &[(&'static str, &'static str)]) -> Message {
+pub(crate) fn attributes(pairs: &[(&'static str, &'static str)]) -> Message {
     Message {
         attributes: pairs.iter().copied().collect(),
         ..Message::default()
@@ -84,7 +84,7 @@ fn several_messages_are_parted_by_commas() {
     pin("wire_body_batch", &body(many));
 }
 
-fn samples() -> impl Iterator<Item = pubsink_core::envelope::Envelope> {
+pub(crate) fn samples() -> impl Iterator<Item = pubsink_core::envelope::Envelope> {
     sample_ndjson().lines().map(|line| {
         let line = envelope_line::parse(line.as_bytes()).unwrap();
         line.into_envelope(|| panic!("every sample has an id"), 0)

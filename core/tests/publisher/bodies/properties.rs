@@ -35,7 +35,7 @@ fn messages() -> impl Strategy<Value = SentMessage> {
 }
 
 /// Messages of one request, which share their ordering key.
-fn batches() -> impl Strategy<Value = Vec<SentMessage>> {
+pub(crate) fn batches() -> impl Strategy<Value = Vec<SentMessage>> {
     (vec(messages(), 1..12), texts()).prop_map(|(mut batch, key)| {
         for message in &mut batch {
             message.ordering_key.clone_from(&key);
@@ -44,7 +44,7 @@ fn batches() -> impl Strategy<Value = Vec<SentMessage>> {
     })
 }
 
-fn admission(message: &SentMessage, options: &PublisherOptions) -> Admission {
+pub(crate) fn admission(message: &SentMessage, options: &PublisherOptions) -> Admission {
     let message = Message {
         data: message.data.clone(),
         attributes: message.attributes.clone().into_iter().collect(),
@@ -129,7 +129,7 @@ proptest! {
     }
 }
 
-fn next_request(machine: &mut Publisher<usize>) -> Option<PublishRequest> {
+pub(crate) fn next_request(machine: &mut Publisher<usize>) -> Option<PublishRequest> {
     loop {
         match machine.poll(origin()) {
             Step::Do(Output::Send(request)) => return Some(request),

@@ -26,7 +26,7 @@ fn reply(exchange: &Exchange) -> Option<Reply> {
 }
 
 /// A line of a snapshot, long ones by their head: people read them.
-fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     match text.char_indices().nth(400) {
         None => format!("{text}\n"),
         Some((at, _)) => format!("{} [… {} bytes in all]\n", &text[..at], text.len()),
@@ -75,7 +75,7 @@ fn meanings(source: Source, chosen: impl Fn(&str) -> bool) -> String {
     meanings.join("\n")
 }
 
-fn pin(name: &str, text: &str) {
+pub(crate) fn pin(name: &str, text: &str) {
     insta::with_settings!(
         { snapshot_path => "../../snapshots", prepend_module_to_snapshot => false, omit_expression => true },
         { insta::assert_snapshot!(name, text) }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pubsink_core::options::{OrderingOnFailure, PublisherOptions};
+use pubsink_core::options::{OrderingOnFailure, PublisherOptions, Wire};
 use pubsink_core::publish::{Admission, Input, Message};
 use pubsink_core::testing::SimulationBuilder;
 
@@ -23,6 +23,7 @@ pub(crate) use strategy::plans;
 pub(crate) struct Plan {
     limits: Limits,
     authorize: bool,
+    wire: Wire,
     /// What happens, each so many ms after the one before.
     acts: Vec<(u64, Act)>,
     /// What the server does with each request and how long it takes, over and over.
@@ -153,7 +154,8 @@ impl Plan {
                     .ordering_on_failure(OrderingOnFailure::Hold)
                     .max_stopped_keys(max);
             }
-            b.batch_linger(ms(limits.linger))
+            b.wire(self.wire)
+                .batch_linger(ms(limits.linger))
                 .timeout(ms(limits.timeout))
                 .batch_max_entries(limits.entries)
                 .batch_max_bytes(limits.data)

@@ -3,6 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use pubsink_core::options::Wire;
 
 use super::faults::{Fault, TokenFault};
 use super::{Act, Arrival, Limits, Plan};
@@ -12,10 +13,12 @@ pub(crate) fn plans() -> impl Strategy<Value = Plan> {
     let acts = vec((gap, act()), 1..70);
     let faults = vec(fault(), 1..12);
     let tokens = vec(token(), 1..8);
-    (limits(), any::<bool>(), acts, faults, tokens).prop_map(
-        |(limits, authorize, acts, faults, tokens)| Plan {
+    let wire = select(&[Wire::Rest, Wire::Grpc][..]);
+    (limits(), any::<bool>(), wire, acts, faults, tokens).prop_map(
+        |(limits, authorize, wire, acts, faults, tokens)| Plan {
             limits,
             authorize,
+            wire,
             acts,
             faults,
             tokens,

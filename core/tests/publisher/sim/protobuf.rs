@@ -1,4 +1,5 @@
-//! The protobuf of a publish request, written out: what the service makes of the JSON.
+//! The protobuf of a publish request, written out: what the service makes of the JSON, and what
+//! goes over gRPC.
 
 use pubsink_core::testing::SentMessage;
 
@@ -10,6 +11,12 @@ pub(crate) fn publish_request(topic: &str, messages: &[SentMessage]) -> Vec<u8> 
         write_field(&mut out, 2, &pubsub_message(message));
     }
     out
+}
+
+/// The frame of a message.
+pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
+    let len = u32::try_from(message.len()).unwrap();
+    [&[0], &len.to_be_bytes()[..], message].concat()
 }
 
 /// `google.pubsub.v1.PubsubMessage`: data = 1, attributes = 2 (key = 1, value = 2),

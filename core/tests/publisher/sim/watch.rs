@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pubsink_core::limits::{REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES};
-use pubsink_core::options::PublisherOptions;
+use pubsink_core::options::{PublisherOptions, Wire};
 use pubsink_core::publish::{Gauges, Input, Output, RequestId};
 use pubsink_core::testing::Event;
 
@@ -179,7 +179,6 @@ impl Watch {
             self.leaving.take(),
             Some((request.id, request.messages.len()))
         );
-        assert_nothing_is_empty(request.body());
         self.holding.sent(request);
         let (messages, options) = (&request.messages, &self.options);
         let held: Vec<_> = messages
@@ -208,9 +207,15 @@ impl Watch {
             data <= options.batch_max_bytes() || messages.len() == 1,
             "{data} bytes of data"
         );
-        assert!(request.body().len() <= REQUEST_MAX_BODY_BYTES);
-        let protobuf = protobuf::publish_request(options.topic_name(), messages).len();
-        assert!(protobuf <= REQUEST_MAX_PROTOBUF_BYTES);
+        let protobuf = protobuf::publish_request(options.topic_name(), messages);
+        assert!(protobuf.len() <= REQUEST_MAX_PROTOBUF_BYTES);
+        match options.wire() {
+            Wire::Rest => {
+                assert!(request.body().len() <= REQUEST_MAX_BODY_BYTES);
+                assert_nothing_is_empty(request.body());
+            }
+            Wire::Grpc => assert_eq!(*request.body(), protobuf::framed(&protobuf)),
+        }
 
         let same_key = self
             .open

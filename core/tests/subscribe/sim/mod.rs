@@ -127,6 +127,10 @@ impl Sim {
         self.now - self.start
     }
 
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
     /// The subscription says on its streams what it is.
     pub(crate) fn tell_properties(&mut self) {
         self.properties = true;

@@ -6,15 +6,22 @@ use std::time::Duration;
 
 use async_channel::Sender;
 use futures_util::future::BoxFuture;
+use pubsink_core::options::Wire;
+use pubsink_core::subscribe::SubscriberOptions;
 use pubsink_runtime::dispatch::Dispatch;
-use pubsink_runtime::seam::Runtime as _;
+use pubsink_runtime::seam::{Calls, Runtime as _};
+use pubsink_runtime::service::{Service, ServiceHandle};
+use pubsink_runtime::subscribe::Subscription;
 use pubsink_runtime::{Driver, Publisher};
-use pubsink_smol::{HttpClient, Smol};
+use pubsink_smol::http2::SmolConnector;
+use pubsink_smol::{Http2Client, HttpClient, Smol};
 use smol::Executor;
 
 use crate::harness::any::{AnyClaims, AnyTransport};
 use crate::harness::dispatching::Plan;
-use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, connect_dispatch, sleep};
+use crate::harness::host::{
+    Client, Flavor, Host, Sink, Spec, Started, connect_dispatch, serve, sleep,
+};
 
 pub(super) fn start(flavor: Flavor, thread_name: &str) -> Box<dyn Started> {
     let executor = Arc::new(Executor::new());
@@ -77,6 +84,11 @@ impl Host for SmolHost {
         match client {
             Client::Default => AnyTransport::new(HttpClient::new()),
             Client::Http2 => AnyTransport::new(HttpClient::builder().http2(true).build()),
+            Client::Calls => {
+                let connector = SmolConnector::on(self.0.clone());
+                let client = Http2Client::builder().connector(connector).build();
+                AnyTransport::new(Calls::new(client))
+            }
             Client::IdleTimeout(time) => {
                 AnyTransport::new(HttpClient::builder().idle_timeout(*time).build())
             }
@@ -85,8 +97,14 @@ impl Host for SmolHost {
     }
 
     fn publisher(&self, spec: Spec) -> Publisher {
+        if spec.options.wire() == Wire::Grpc && !matches!(spec.client, Client::Default) {
+            // Its transport is one already.
+            let (publisher, driver) = self.connect(spec);
+            self.spawn(Box::pin(driver));
+            return publisher;
+        }
         let builder = pubsink_smol::publisher(spec.options);
-        match (spec.client, spec.tokens) {
+        let spawned = match (spec.client, spec.tokens) {
             (Client::Default, None) => builder.spawn_on(self.0.clone()),
             (Client::Default, Some(tokens)) => {
                 builder.token_provider(tokens).spawn_on(self.0.clone())
@@ -99,16 +117,19 @@ impl Host for SmolHost {
                 let builder = builder.transport(self.transport(&client));
                 builder.token_provider(tokens).spawn_on(self.0.clone())
             }
-        }
+        };
+        spawned.expect("it has the feature `grpc`")
     }
 
     fn connect(&self, spec: Spec) -> (Publisher, Driver) {
+        let spec = spec.explicit();
         let transport = self.transport(&spec.client);
         let runtime = self.0.clone();
         pubsink_runtime::connect(spec.options, runtime, transport, spec.tokens, 1)
     }
 
     fn connect_recorded(&self, spec: Spec, sink: Sink) -> (Publisher, Driver) {
+        let spec = spec.explicit();
         let transport = self.transport(&spec.client);
         let runtime = self.0.clone();
         pubsink_runtime::connect_recorded(spec.options, runtime, transport, spec.tokens, 1, sink)
@@ -133,5 +154,15 @@ impl Host for SmolHost {
 
     fn connect_dispatch(&self, plan: Plan) -> (Dispatch, Driver) {
         connect_dispatch(self.0.clone(), plan)
+    }
+
+    fn subscription(&self, options: SubscriberOptions) -> Subscription {
+        let builder = pubsink_smol::subscription(options).seed(1);
+        let spawned = builder.spawn_on(self.0.clone());
+        spawned.expect("it has the feature `grpc`")
+    }
+
+    fn serve(&self, service: Service) -> ServiceHandle {
+        serve(&self.0, service)
     }
 }

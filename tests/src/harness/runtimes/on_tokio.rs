@@ -4,15 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pubsink_core::options::Wire;
+use pubsink_core::subscribe::SubscriberOptions;
 use pubsink_runtime::dispatch::Dispatch;
-use pubsink_runtime::seam::Runtime as _;
+use pubsink_runtime::seam::{Calls, Runtime as _};
+use pubsink_runtime::service::{Service, ServiceHandle};
+use pubsink_runtime::subscribe::Subscription;
 use pubsink_runtime::{Driver, Publisher};
-use pubsink_tokio::{HttpClient, Tokio};
+use pubsink_tokio::{Http2Client, HttpClient, Tokio};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::harness::any::{AnyClaims, AnyTransport};
 use crate::harness::dispatching::Plan;
-use crate::harness::host::{Client, Flavor, Host, Sink, Spec, Started, connect_dispatch, sleep};
+use crate::harness::host::{
+    Client, Flavor, Host, Sink, Spec, Started, connect_dispatch, serve, sleep,
+};
 
 pub(super) fn start(flavor: Flavor, thread_name: &str) -> Box<dyn Started> {
     let mut builder = match flavor {
@@ -67,6 +73,7 @@ impl Host for TokioHost {
         match client {
             Client::Default => AnyTransport::new(HttpClient::new()),
             Client::Http2 => AnyTransport::new(HttpClient::builder().http2(true).build()),
+            Client::Calls => AnyTransport::new(Calls::new(Http2Client::new())),
             Client::IdleTimeout(time) => {
                 AnyTransport::new(HttpClient::builder().idle_timeout(*time).build())
             }
@@ -75,6 +82,12 @@ impl Host for TokioHost {
     }
 
     fn publisher(&self, spec: Spec) -> Publisher {
+        if spec.options.wire() == Wire::Grpc && !matches!(spec.client, Client::Default) {
+            // Its transport is one already.
+            let (publisher, driver) = self.connect(spec);
+            self.spawn(Box::pin(driver));
+            return publisher;
+        }
         let _inside = self.0.enter();
         let builder = pubsink_tokio::publisher(spec.options);
         let spawned = match (spec.client, spec.tokens) {
@@ -90,12 +103,14 @@ impl Host for TokioHost {
     }
 
     fn connect(&self, spec: Spec) -> (Publisher, Driver) {
+        let spec = spec.explicit();
         let transport = self.transport(&spec.client);
         let runtime = Tokio::new(self.0.clone());
         pubsink_runtime::connect(spec.options, runtime, transport, spec.tokens, 1)
     }
 
     fn connect_recorded(&self, spec: Spec, sink: Sink) -> (Publisher, Driver) {
+        let spec = spec.explicit();
         let transport = self.transport(&spec.client);
         let runtime = Tokio::new(self.0.clone());
         pubsink_runtime::connect_recorded(spec.options, runtime, transport, spec.tokens, 1, sink)
@@ -120,5 +135,15 @@ impl Host for TokioHost {
 
     fn connect_dispatch(&self, plan: Plan) -> (Dispatch, Driver) {
         connect_dispatch(Tokio::new(self.0.clone()), plan)
+    }
+
+    fn subscription(&self, options: SubscriberOptions) -> Subscription {
+        let _inside = self.0.enter();
+        let spawned = pubsink_tokio::subscription(options).seed(1).spawn();
+        spawned.expect("this is inside a runtime")
+    }
+
+    fn serve(&self, service: Service) -> ServiceHandle {
+        serve(&Tokio::new(self.0.clone()), service)
     }
 }

@@ -9,6 +9,9 @@ use pubsink_fixtures::server::Server;
 
 use super::case::Needs;
 
+/// Requests that a server's log keeps, and ids of subscribers.
+const LOG: usize = 100_000;
+
 /// A server that cases may be run against.
 pub(crate) struct ServerEntry {
     pub(crate) name: &'static str,
@@ -126,9 +129,10 @@ impl ServerEntry {
     pub(crate) fn open(&self, measures_memory: bool) -> Opened {
         match &self.kind {
             Kind::Embedded => {
-                let server = Server::builder()
-                    .keep_published(true)
-                    .log_messages(!measures_memory);
+                let mut server = Server::builder().keep_published(true);
+                if !measures_memory {
+                    server = server.log_messages(true).log_capacity(LOG);
+                }
                 Opened::Embedded(Arc::new(
                     server.start().expect("the embedded server starts"),
                 ))

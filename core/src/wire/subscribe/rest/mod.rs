@@ -123,8 +123,7 @@ fn post(
     token: Option<&Token>,
 ) -> Request<Bytes> {
     let url = format!("{}/v1/{}:{method}", options.endpoint(), options.path());
-    // The options' parts are checked; only together they could be longer than a URL may be, and
-    // then there is no server to send it to.
+    // The options leave room for it: there is none that is too long.
     let url = Uri::try_from(url).unwrap_or_default();
     http_request(&url, body.into(), token)
 }

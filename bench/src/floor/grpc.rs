@@ -1,0 +1,140 @@
+//! gRPC: protobuf written into a frame, a call over one HTTP/2 connection, ids sliced out of the
+//! reply.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use h2::client::SendRequest;
+use http::Request;
+use tokio::net::TcpStream;
+
+use super::IN_FLIGHT;
+use crate::Error;
+use crate::load::{ATTRIBUTES, Load};
+use crate::protobuf::{field, varint, varint_len};
+
+/// The bytes before a gRPC message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+const TOPIC: &str = "projects/p/topics/hooks";
+
+/// Publishes the load to the server at `address`.
+///
+/// # Errors
+///
+/// Whatever was not expected.
+pub async fn publish(address: &str, load: &Load) -> Result<(), Error> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let (client, connection) = h2::client::handshake(stream).await?;
+    let next = Cell::new(0);
+    let calls = (0..IN_FLIGHT).map(|_| calls(address, client.clone(), load, &next));
+    tokio::select! {
+        done = futures_util::future::try_join_all(calls) => done.map(drop),
+        ended = connection => Err(format!("the connection ended: {ended:?}").into()),
+    }
+}
+
+/// Makes one call after another until there are no messages left.
+async fn calls(
+    address: &str,
+    client: SendRequest<Bytes>,
+    load: &Load,
+    next: &Cell<usize>,
+) -> Result<(), Error> {
+    let url = format!("http://{address}/google.pubsub.v1.Publisher/Publish");
+    let (mut buffer, mut ids) = (BytesMut::new(), Vec::new());
+    loop {
+        let start = next.get();
+        let end = load.messages.min(start + load.batch());
+        if start == end {
+            return Ok(());
+        }
+        next.set(end);
+        buffer.clear();
+        write_frame(&mut buffer, load, start..end);
+        let body = buffer.freeze();
+        let reply = call(client.clone(), &url, body.clone()).await?;
+        find_ids(reply, &mut ids)?;
+        if ids.len() != end - start {
+            return Err(format!("{} messages have {} ids", end - start, ids.len()).into());
+        }
+        // Answered, so nobody else holds it.
+        buffer = body.try_into_mut().unwrap_or_default();
+    }
+}
+
+/// Sends one request; the reply's message.
+async fn call(client: SendRequest<Bytes>, url: &str, body: Bytes) -> Result<Bytes, Error> {
+    let mut client = client.ready().await?;
+    let request = Request::post(url)
+        .header("te", "trailers")
+        .header("content-type", "application/grpc")
+        .body(())?;
+    let (response, mut stream) = client.send_request(request, false)?;
+    stream.send_data(body, true)?;
+    let mut reply = response.await?.into_body();
+    let mut read = BytesMut::new();
+    while let Some(data) = reply.data().await {
+        let data = data?;
+        reply.flow_control().release_capacity(data.len())?;
+        read.extend_from_slice(&data);
+    }
+    let trailers = reply.trailers().await?.ok_or("a reply without trailers")?;
+    if trailers
+        .get("grpc-status")
+        .is_none_or(|status| status != "0")
+        || read.len() < PREFIX
+    {
+        return Err(format!("{trailers:?}").into());
+    }
+    Ok(read.freeze().slice(PREFIX..))
+}
+
+/// Slices the ids out of a reply's message.
+fn find_ids(mut reply: Bytes, ids: &mut Vec<Bytes>) -> Result<(), Error> {
+    ids.clear();
+    while reply.has_remaining() {
+        match *reply {
+            [0x0A, length, ..] if length < 0x80 && reply.len() >= 2 + usize::from(length) => {
+                reply.advance(2);
+                ids.push(reply.split_to(usize::from(length)));
+            }
+            _ => return Err("a reply that is not a list of ids".into()),
+        }
+    }
+    Ok(())
+}
+
+/// Writes a publish request with its prefix.
+pub fn write_frame(out: &mut BytesMut, load: &Load, numbers: Range<usize>) {
+    let start = out.len();
+    out.put_bytes(0, PREFIX);
+    field(out, 0x0A, TOPIC.as_bytes());
+    let attributes = ATTRIBUTES.map(|(name, value)| string_len(name) + string_len(value));
+    let attributes_len: usize = attributes
+        .iter()
+        .map(|len| 1 + varint_len(*len) + len)
+        .sum();
+    for number in numbers {
+        let body = load.body(number);
+        out.put_u8(0x12);
+        varint(
+            out,
+            1 + varint_len(body.len()) + body.len() + attributes_len,
+        );
+        field(out, 0x0A, body);
+        for ((name, value), len) in ATTRIBUTES.iter().zip(attributes) {
+            out.put_u8(0x12);
+            varint(out, len);
+            field(out, 0x0A, name.as_bytes());
+            field(out, 0x12, value.as_bytes());
+        }
+    }
+    let length = u32::try_from(out.len() - start - PREFIX).unwrap_or(u32::MAX);
+    out[start + 1..start + PREFIX].copy_from_slice(&length.to_be_bytes());
+}
+
+fn string_len(text: &str) -> usize {
+    1 + varint_len(text.len()) + text.len()
+}
