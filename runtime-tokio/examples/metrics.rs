@@ -185,15 +185,27 @@ fn median(mut rates: Vec<f64>) -> f64 {
 struct Keeps(Arc<AtomicU64>);
 
 /// What a span says.
-struct Said(Vec<(&'static str, String)>);
+struct Said(Vec<(&'static str, Value)>);
+
+/// What a field is set to.
+#[expect(dead_code, reason = "an exporter would read it")]
+enum Value {
+    Text(String),
+    Number(u64),
+}
 
 impl Visit for Said {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.push((field.name(), value.to_owned()));
+        self.0.push((field.name(), Value::Text(value.to_owned())));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.push((field.name(), Value::Number(value)));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.push((field.name(), format!("{value:?}")));
+        self.0
+            .push((field.name(), Value::Text(format!("{value:?}"))));
     }
 }
 

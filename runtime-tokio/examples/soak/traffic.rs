@@ -201,6 +201,7 @@ async fn publish(publisher: &Publisher, state: &State, mode: Mode, size: usize, 
         publisher.publish(Message::new(data))
     };
     let (mut next, mut unconfirmed) = (0, VecDeque::new());
+    let mut paused: Option<Instant> = None;
     loop {
         let over = Instant::now() >= until;
         let room = !over && last.has_room(next);
@@ -226,7 +227,11 @@ async fn publish(publisher: &Publisher, state: &State, mode: Mode, size: usize, 
         };
         if let Err(failure) = outcome {
             state.troubles.note(|| failure.to_string());
-            tokio::time::sleep(PAUSE).await;
+            // Once for all that failed together, or they would be published one a pause.
+            if paused.is_none_or(|paused| paused.elapsed() > PAUSE) {
+                tokio::time::sleep(PAUSE).await;
+                paused = Some(Instant::now());
+            }
             unconfirmed.push_back((number, send(number)));
         }
     }
