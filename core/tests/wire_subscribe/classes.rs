@@ -118,7 +118,6 @@ fn a_page_is_judged_by_its_http_status_on_both_wires() {
     use CallClass::{Config, Transient, Unauthenticated};
     for (http, class) in [
         (301, Transient),
-        (400, Transient),
         (401, Unauthenticated),
         (403, Config),
         (404, Config),
@@ -148,6 +147,17 @@ fn a_page_is_judged_by_its_http_status_on_both_wires() {
             assert_eq!(*failure.reason, reason, "{http}");
             assert_eq!(failure.refused.is_some(), class == Unauthenticated);
         }
+    }
+}
+
+#[test]
+fn leases_that_a_page_refuses_are_tried_a_few_times_only() {
+    let page = reply(400, "<html>no</html>");
+    for failure in [leases(&page), unary(&page)] {
+        assert_eq!(failure.class, CallClass::Invalid);
+    }
+    for failure in [pull(&page).unwrap(), stream(&page)] {
+        assert_eq!(failure.class, CallClass::Transient);
     }
 }
 

@@ -204,8 +204,7 @@ fn shaped_answers_mean_what_the_reports_say() {
             // What is asked for here is never too large; a page says nothing of an ack id.
             ("message", "413-html") => "Transient",
             // We never send an API key, nor do we ask for tokens here.
-            (_, "400-api-key-invalid") => "Invalid",
-            (_, "oauth-400-invalid-grant") => "Transient",
+            (_, "400-api-key-invalid" | "oauth-400-invalid-grant") => "Invalid",
             ("message", _) => "Invalid",
             ("config", _) => "Config",
             ("auth", _) => "Unauthenticated",

@@ -83,7 +83,12 @@ impl Call<'_> {
             body: shown(&reply.body, self.token),
         };
         let pause = parse_retry_after(&reply.headers, reply.received_at_ms);
-        self.failure(reply.status, status_of(reply.status), pause, reason)
+        let status = match self.leases {
+            // Whatever says so, it will say so again: a few tries, and not until the leases end.
+            Some(_) if reply.status == 400 => "INVALID_ARGUMENT",
+            _ => status_of(reply.status),
+        };
+        self.failure(reply.status, status, pause, reason)
     }
 
     fn failure(
