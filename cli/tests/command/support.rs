@@ -243,6 +243,11 @@ impl Running {
         rest.unwrap()
     }
 
+    /// Waits until a part of a line is on standard error.
+    pub(crate) fn logged(&self, part: &str) {
+        eventually(part, || self.stderr.so_far().contains(part));
+    }
+
     /// Writes more input.
     pub(crate) fn write(&mut self, input: &str) {
         let mut stdin = self.writer.take().unwrap().join().unwrap();

@@ -1,6 +1,6 @@
 //! Which protocol is spoken.
 
-/// How to speak to Pub/Sub.
+/// How to speak to Pub/Sub. A publisher speaks REST where nothing is set, a subscription gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

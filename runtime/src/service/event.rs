@@ -76,7 +76,8 @@ pub enum ServiceEvent {
         /// Why.
         cause: LeaseLost,
     },
-    /// A settlement does not count: the message comes again, acked or not.
+    /// A settlement does not count: the message comes again, acked or not. With
+    /// [`SettleError::Closed`] it is not known: the shutdown did not wait for its confirmation.
     SettleFailed {
         /// The message.
         context: Context,

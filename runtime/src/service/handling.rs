@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use pubsink_core::subscribe::SettleError;
+use pubsink_core::subscribe::{SettleError, Settlement};
 use tower_service::Service as _;
 use tracing::{Instrument as _, Span};
 
@@ -97,16 +97,20 @@ async fn settle(
     let settlement = verdict.settlement;
     let settling = delivery.settle(settlement);
     desk.metrics.handled(settlement, verdict.failed, took);
-    let mut unconfirmed = Unconfirmed(Some(desk));
+    let mut unconfirmed = Unconfirmed {
+        desk,
+        settling: Some((context.clone(), settlement)),
+    };
     desk.tell(&ServiceEvent::Handled {
         context: context.clone(),
         settlement,
         took,
     });
     let result = settling.await;
-    if !matches!(result, Err(SettleError::Closed)) {
-        unconfirmed.0 = None;
+    if matches!(result, Err(SettleError::Closed)) {
+        return;
     }
+    unconfirmed.settling = None;
     if let Err(error) = result {
         desk.tell(&ServiceEvent::SettleFailed {
             context,
@@ -131,13 +135,23 @@ impl Drop for Unfinished {
     }
 }
 
-/// Counts a settlement of which it is not known whether it counts.
-struct Unconfirmed<'a>(Option<&'a Desk>);
+/// Tells and counts a settlement of which it is not known whether it counts: it was closed first,
+/// or its wait for it was stopped.
+struct Unconfirmed<'a> {
+    desk: &'a Desk,
+    /// None: it is known.
+    settling: Option<(Context, Settlement)>,
+}
 
 impl Drop for Unconfirmed<'_> {
     fn drop(&mut self) {
-        if let Some(desk) = self.0 {
-            desk.unconfirmed.fetch_add(1, Ordering::Relaxed);
+        if let Some((context, settlement)) = self.settling.take() {
+            self.desk.unconfirmed.fetch_add(1, Ordering::Relaxed);
+            self.desk.tell(&ServiceEvent::SettleFailed {
+                context,
+                settlement,
+                error: SettleError::Closed,
+            });
         }
     }
 }

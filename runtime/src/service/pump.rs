@@ -23,6 +23,9 @@ use crate::subscribe::{Delivery, Source, SourceEnd};
 
 /// How long after its deadline a source has to give back what is left, before it is left alone.
 const MARGIN: Duration = Duration::from_secs(1);
+/// How long handlings have to notice that they were stopped. Only one that blocks its thread takes
+/// longer than a turn of its executor.
+const NOTICE: Duration = Duration::from_millis(100);
 
 /// What a loop works with.
 pub(super) struct Pump {
@@ -64,6 +67,8 @@ pub(super) async fn pump<S: Source>(mut source: S, pump: Pump) -> SubscriptionEn
         None => closing.closed(&mut source).await,
     };
     desk.running.abort_all();
+    let limit = desk.place.now() + NOTICE;
+    poll_fn(|cx| closing.poll_noticed(cx, limit)).await;
     desk.tell(&ServiceEvent::SourceEnded {
         subscription: desk.subscription.clone(),
         end: end.clone(),
@@ -177,6 +182,15 @@ impl Closing<'_> {
             }
         })
         .await
+    }
+
+    /// Until every handling that was stopped has told so, or there was time enough for it.
+    fn poll_noticed(&mut self, cx: &mut Context<'_>, limit: Instant) -> Poll<()> {
+        self.signal.register(cx.waker());
+        match self.desk.running.is_idle() {
+            true => Poll::Ready(()),
+            false => self.poll_until(cx, limit),
+        }
     }
 
     fn poll_until(&mut self, cx: &mut Context<'_>, at: Instant) -> Poll<()> {

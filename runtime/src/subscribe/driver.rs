@@ -70,7 +70,10 @@ where
 #[non_exhaustive]
 pub enum ConnectError {
     /// Its client is for another wire.
-    #[error("the subscription speaks {0:?}, and there is no client for that")]
+    #[error(
+        "the subscription speaks {0:?}, and there is no client for that: give it one, or set the \
+         other wire (on smol gRPC needs the feature grpc of pubsink-smol)"
+    )]
     Client(Wire),
     /// There is no async runtime here to spawn it on.
     #[error("a subscription has to be spawned inside an async runtime")]

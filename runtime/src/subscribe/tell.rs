@@ -1,10 +1,15 @@
 //! Telling the log what happened.
 
+use std::time::Duration;
+
 use pubsink_core::subscribe::{CallClass, SubscribeEvent};
 use pubsink_core::wire::subscribe::Unreadable;
 
 /// The most messages of one answer that the log names.
 const NAMED_MAX: usize = 10;
+/// A pause that no single end of a stream is followed by: several attempts brought nothing, or the
+/// server asks for it.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) fn tell(subscription: &str, event: &SubscribeEvent) {
     match event {
@@ -12,7 +17,9 @@ pub(super) fn tell(subscription: &str, event: &SubscribeEvent) {
             tracing::debug!(subscription, stream = stream.number(), "a stream is open");
         }
         // Servers end each stream now and then.
-        SubscribeEvent::Interrupted { failure, again_in } if is_common(failure.class) => {
+        SubscribeEvent::Interrupted { failure, again_in }
+            if is_common(failure.class, *again_in) =>
+        {
             let (reason, again_in) = (&failure.reason, again_in.as_secs_f64());
             tracing::debug!(subscription, %reason, again_in, "no messages come; asking again");
         }
@@ -55,6 +62,23 @@ fn unreadable(subscription: &str, messages: &[Unreadable]) {
     }
 }
 
-fn is_common(class: CallClass) -> bool {
-    matches!(class, CallClass::Transient | CallClass::Throttled(_))
+/// Whether it is what happens to every stream, and not what an operator has to see.
+fn is_common(class: CallClass, again_in: Duration) -> bool {
+    let passing = matches!(class, CallClass::Transient | CallClass::Throttled(_));
+    passing && again_in < LONG_PAUSE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_never_reached_is_no_common_end_of_a_stream() {
+        let (short, long) = (Duration::from_millis(800), Duration::from_secs(30));
+        for class in [CallClass::Transient, CallClass::Throttled(None)] {
+            assert!(is_common(class, short), "{class:?}");
+            assert!(!is_common(class, long), "{class:?}");
+        }
+        assert!(!is_common(CallClass::Config, short));
+    }
 }

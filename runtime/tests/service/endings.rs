@@ -134,6 +134,39 @@ async fn a_settlement_that_the_closing_source_gave_up_is_told_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_stopped_at_the_limit_is_told_before_the_service_has_ended() {
+    const MANY: usize = 500;
+    let script = || Script {
+        handlers: MANY,
+        ends: false,
+        confirms: |_, _| None,
+        ..Script::default()
+    };
+    for (seconds, abandoned, unconfirmed) in [(0.1, 0, MANY), (60.0, MANY, 0)] {
+        let (broker, heard) = (Broker::new(script(), messages(MANY)), Heard::default());
+        let service = serving(&broker, handler(move || sleep(seconds)))
+            .on_event(heard.observer())
+            .shutdown_grace(SECOND)
+            .build();
+        let stopped = service.unwrap().run_until(Paused, 1, sleep(0.5)).await;
+        let told = heard.all(|event| match event {
+            ServiceEvent::Abandoned { .. } => Some((1, 0)),
+            ServiceEvent::SettleFailed { error, .. } => {
+                assert_eq!(error, SettleError::Closed);
+                Some((0, 1))
+            }
+            _ => None,
+        });
+        let told = told
+            .iter()
+            .fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1));
+        assert_eq!(told, (abandoned, unconfirmed));
+        let end = &stopped.subscriptions[0];
+        assert_eq!((end.abandoned, end.unconfirmed), told);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn messages_that_are_held_do_not_hold_up_the_end() {
     let (broker, heard) = (Broker::new(two_at_a_time(), messages(2)), Heard::default());
     let hold = || async { Settlement::RetryAfter(600 * SECOND) };

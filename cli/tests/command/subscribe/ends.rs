@@ -5,6 +5,8 @@ use std::fs;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use pubsink_fixtures::broker::Status;
+use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::server::Server;
 
 use super::super::support::{Running, Scratch, eventually, pubsink};
@@ -85,6 +87,37 @@ fn a_second_signal_ends_at_once_and_leaves_no_command_behind() {
     running.wait().exits(3);
     all_are_gone(&scratch);
     assert_eq!(acked(&server), 0);
+}
+
+#[test]
+fn what_pubsub_has_not_confirmed_is_not_told_as_acked() {
+    let server = subscribed();
+    let away = Action::refuse(&Status::unavailable("Try again."));
+    server.script([Rule::on(Match::verb("acknowledge")).always().then(away)]);
+    send(&server, numbered(200));
+    let run = subscribe(&server, "grpc").arguments(&["--shutdown-limit-ms", "500"]);
+    let running = run.start();
+    running.logged("a call about leases failed");
+    running.signal(Signal::SIGTERM);
+    let done = running.wait().exits(3);
+    assert_eq!(
+        done.summary(),
+        "pubsink: 200 received, 0 acked, 0 retried, 200 failed"
+    );
+}
+
+#[test]
+fn a_server_that_is_never_reached_is_told_without_being_asked_for() {
+    let endpoint = {
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", nobody.local_addr().unwrap())
+    };
+    for wire in WIRES {
+        let running = subscribe_at(&endpoint, wire).start();
+        running.logged("no messages come; asking again");
+        running.signal(Signal::SIGTERM);
+        running.wait().exits(0);
+    }
 }
 
 #[test]
