@@ -101,7 +101,7 @@
 //!
 //! # Dispatch
 //!
-//! [`dispatch::Dispatcher`] is a third machine with the same two verbs: it delivers every row of a
+//! [`dispatch::Dispatcher`] is a machine with the same two verbs: it delivers every row of a
 //! [`journal`] to its [`sink`], tries again, and gives up in the end. [`journal::Table`] is a
 //! journal in memory.
 //!

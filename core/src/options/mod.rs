@@ -213,7 +213,7 @@ pub(crate) use plain_options;
 plain_options! {
     PublisherOptionsBuilder, PublisherOptions:
     /// How to speak to Pub/Sub. Default REST. gRPC sends the same messages in fewer bytes and costs
-    /// the receiving side less; over REST a request needs no HTTP/2.
+    /// both sides less; over REST a request needs no HTTP/2.
     wire: Wire;
     /// What a failed message does to the later ones of its ordering key. Default: they go on.
     ordering_on_failure: OrderingOnFailure;
