@@ -28,6 +28,8 @@ mod pull_reply;
 mod reply;
 #[path = "../fuzz/targets/stream_message.rs"]
 mod stream_message;
+#[path = "../fuzz/targets/verdict.rs"]
+mod verdict;
 
 use std::fs;
 use std::path::Path;

@@ -28,6 +28,7 @@ pub mod metrics;
 #[cfg(not(feature = "metrics"))]
 #[path = "metrics_off.rs"]
 mod metrics;
+mod place;
 mod promise;
 mod publisher;
 pub mod seam;

@@ -9,7 +9,7 @@ use h2::client::SendRequest;
 use http::Request;
 use tokio::net::TcpStream;
 
-use super::IN_FLIGHT;
+use super::{IN_FLIGHT, all_stored, next_batch};
 use crate::Error;
 use crate::load::{ATTRIBUTES, Load};
 use crate::protobuf::{field, varint, varint_len};
@@ -44,24 +44,17 @@ async fn calls(
 ) -> Result<(), Error> {
     let url = format!("http://{address}/google.pubsub.v1.Publisher/Publish");
     let (mut buffer, mut ids) = (BytesMut::new(), Vec::new());
-    loop {
-        let start = next.get();
-        let end = load.messages.min(start + load.batch());
-        if start == end {
-            return Ok(());
-        }
-        next.set(end);
+    while let Some(messages) = next_batch(load, next) {
         buffer.clear();
-        write_frame(&mut buffer, load, start..end);
+        write_frame(&mut buffer, load, messages.clone());
         let body = buffer.freeze();
         let reply = call(client.clone(), &url, body.clone()).await?;
         find_ids(reply, &mut ids)?;
-        if ids.len() != end - start {
-            return Err(format!("{} messages have {} ids", end - start, ids.len()).into());
-        }
+        all_stored(&messages, ids.len())?;
         // Answered, so nobody else holds it.
         buffer = body.try_into_mut().unwrap_or_default();
     }
+    Ok(())
 }
 
 /// Sends one request; the reply's message.

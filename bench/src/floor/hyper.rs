@@ -9,8 +9,8 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::IN_FLIGHT;
 use super::rest::{find_ids, write_body};
+use super::{IN_FLIGHT, all_stored, next_batch};
 use crate::Error;
 use crate::load::Load;
 
@@ -44,15 +44,9 @@ async fn requests(
     next: &Cell<usize>,
 ) -> Result<(), Error> {
     let (mut buffer, mut ids) = (Vec::new(), Vec::new());
-    loop {
-        let start = next.get();
-        let end = load.messages.min(start + load.batch());
-        if start == end {
-            return Ok(());
-        }
-        next.set(end);
+    while let Some(messages) = next_batch(load, next) {
         buffer.clear();
-        write_body(&mut buffer, load, start..end);
+        write_body(&mut buffer, load, messages.clone());
         let body = Bytes::from(buffer);
         let request = Request::post("/v1/projects/p/topics/hooks:publish")
             .header("host", address)
@@ -62,10 +56,9 @@ async fn requests(
         let reply = client.send_request(request).await?;
         let reply = reply.into_body().collect().await?.to_bytes();
         find_ids(&reply, &mut ids)?;
-        if ids.len() != end - start {
-            return Err(format!("{} messages have {} ids", end - start, ids.len()).into());
-        }
+        all_stored(&messages, ids.len())?;
         // Answered, so nobody else holds it.
         buffer = body.into();
     }
+    Ok(())
 }

@@ -8,7 +8,7 @@ use memchr::{memchr_iter, memmem};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::IN_FLIGHT;
+use super::{IN_FLIGHT, all_stored, next_batch};
 use crate::Error;
 use crate::load::{ATTRIBUTES, Load};
 
@@ -29,21 +29,14 @@ async fn connection(address: &str, load: &Load, next: &Cell<usize>) -> Result<()
     let mut stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let (mut request, mut reply, mut ids) = (Vec::new(), Vec::new(), Vec::new());
-    loop {
-        let start = next.get();
-        let end = load.messages.min(start + load.batch());
-        if start == end {
-            return Ok(());
-        }
-        next.set(end);
-        write_request(&mut request, address, load, start..end);
+    while let Some(messages) = next_batch(load, next) {
+        write_request(&mut request, address, load, messages.clone());
         stream.write_all(&request).await?;
         let body = read_reply(&mut stream, &mut reply).await?;
         find_ids(&reply[body], &mut ids)?;
-        if ids.len() != end - start {
-            return Err(format!("{} messages have {} ids", end - start, ids.len()).into());
-        }
+        all_stored(&messages, ids.len())?;
     }
+    Ok(())
 }
 
 fn write_request(out: &mut Vec<u8>, address: &str, load: &Load, numbers: Range<usize>) {

@@ -114,7 +114,7 @@ fn read_ids(body: &Bytes, expected: usize) -> Option<Vec<MessageId>> {
         .collect()
 }
 
-fn write_message(out: &mut Vec<u8>, before: &mut Written, message: &Admission) {
+fn write_message<'a>(out: &mut Vec<u8>, before: &mut Written<'a>, message: &'a Admission) {
     let sizes = message.sizes();
     write_head(out, 2, content_len(sizes.protobuf));
     if sizes.data > 0 {

@@ -135,34 +135,34 @@ pub(super) fn http_request(url: &Uri, body: Bytes, token: Option<&Token>) -> Req
 /// The attributes of the message before, and where they were written: those that are shared are
 /// copied from there.
 #[derive(Debug, Default)]
-pub(super) struct Written {
-    attributes: Attributes,
+pub(super) struct Written<'a> {
+    attributes: Option<&'a Attributes>,
     place: Range<usize>,
 }
 
-impl Written {
+impl<'a> Written<'a> {
     /// Writes the attributes of a message, by a copy where the message before had the same.
     pub(super) fn write(
         &mut self,
         out: &mut Vec<u8>,
-        attributes: &Attributes,
+        attributes: &'a Attributes,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
-        if self.attributes.are_shared_with(attributes) {
+        let before = self.attributes.replace(attributes);
+        if before.is_some_and(|before| before.are_shared_with(attributes)) {
             return out.extend_from_within(self.place.clone());
         }
         let start = out.len();
         write(out);
-        self.attributes = attributes.clone();
         self.place = start..out.len();
     }
 }
 
-fn write_message(
+fn write_message<'a>(
     out: &mut Vec<u8>,
     scratch: &mut Vec<u8>,
-    before: &mut Written,
-    message: &Admission,
+    before: &mut Written<'a>,
+    message: &'a Admission,
 ) {
     let mut separator = b'{';
     let mut member = |out: &mut Vec<u8>, name: &[u8]| {

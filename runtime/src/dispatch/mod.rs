@@ -29,7 +29,6 @@ mod handle;
 mod incoming;
 mod journal;
 mod loading;
-mod place;
 mod shared;
 mod sinks;
 mod span;

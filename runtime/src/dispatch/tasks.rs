@@ -1,11 +1,9 @@
 //! What a dispatcher does in tasks of their own: calls to the journal, attempts, and check-ins.
 
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable};
 use pubsink_core::claim::{ClaimError, ClaimRef};
 use pubsink_core::delivery::DeliveryContext;
@@ -18,13 +16,13 @@ use pubsink_core::text::Text;
 use super::acceptance::{Done, JournalCall};
 use super::check_in::check_in;
 use super::journal::AnyJournal;
-use super::place::Place;
 use super::shared::Shared;
 use super::sinks::Sinks;
 use super::span;
 use super::tell::{Observer, tell};
 use crate::claims::AnyClaimStore;
 use crate::in_span::in_span;
+use crate::place::{Place, spawn};
 use crate::promise::promised;
 use crate::sink::{broken, deliver_safely};
 use crate::slots::SlotId;
@@ -192,9 +190,7 @@ impl Tasks {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        // Not every runtime survives a panic.
-        let task = AssertUnwindSafe(task).catch_unwind().map(|_| ());
-        self.place.spawn(Box::pin(task));
+        spawn(&*self.place, task);
     }
 }
 

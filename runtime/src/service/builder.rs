@@ -14,11 +14,11 @@ use super::event::ServiceEvent;
 use super::handle::{ServiceDriver, ServiceHandle};
 use super::handler_builder::{Fault, HandlerSpec, IntoHandler, Setting};
 use super::outcome::{BoxError, Outcome};
-use super::place::Place;
 use super::pump::{Pump, Pumping, pump};
 use super::route::Route;
 use super::running::{Running, Signal};
 use super::tell::{Observer, Teller};
+use crate::place::Place;
 use crate::seam::Runtime;
 use crate::subscribe::Source;
 

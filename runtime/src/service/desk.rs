@@ -14,12 +14,12 @@ use super::context::Context;
 use super::decode_error::DecodeError;
 use super::event::ServiceEvent;
 use super::outcome::{BoxError, HandlerError, Outcome};
-use super::place::Place;
 use super::reply::{Reply, ReplyError};
 use super::running::Running;
 use super::span::HandlingClass;
 use super::tell::Teller;
 use crate::metrics::HandlingMetrics;
+use crate::place::Place;
 use crate::publisher::Publisher;
 
 /// What becomes of a message that its handler cannot read.

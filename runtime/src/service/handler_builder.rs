@@ -16,8 +16,8 @@ use super::desk::{DecodeFailure, Rules};
 use super::from_message::FromMessage;
 use super::handler::{Handler, HandlerService};
 use super::outcome::{BoxError, IntoSettlement, Outcome};
-use super::place::Place;
 use super::route::Route;
+use crate::place::Place;
 use crate::publisher::Publisher;
 
 /// A handler of which something is set.

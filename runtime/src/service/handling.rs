@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use pubsink_core::subscribe::{SettleError, Settlement};
 use tower_service::Service as _;
-use tracing::{Instrument as _, Span};
+use tracing::Span;
 
 use super::contain::{contained, contained_future};
 use super::context::Context;
@@ -16,6 +16,7 @@ use super::desk::{Answer, Desk, Verdict};
 use super::event::ServiceEvent;
 use super::route::Route;
 use super::span::{HandlingClass, handling_span, mark_handling};
+use crate::in_span::in_span;
 use crate::subscribe::{Delivery, Lost};
 
 /// Handles a delivery in a task of its own. Whatever happens to the task, the delivery is settled.
@@ -44,7 +45,7 @@ pub(super) fn start(desk: &Arc<Desk>, route: &Route, delivery: Delivery) {
             }
             verdict
         };
-        let verdict = verdict.instrument(span.clone()).await;
+        let verdict = in_span(&span, verdict).await;
         mark(span, verdict);
         desk.running.settling(number);
         unfinished.context = None;

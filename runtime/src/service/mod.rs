@@ -91,7 +91,6 @@ mod handling;
 mod hook;
 mod json;
 mod outcome;
-mod place;
 mod pump;
 mod reply;
 mod route;

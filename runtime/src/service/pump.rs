@@ -15,9 +15,9 @@ use super::control::{Control, Stop, SubscriptionEnd};
 use super::desk::Desk;
 use super::event::ServiceEvent;
 use super::handling::start;
-use super::place::Place;
 use super::route::Route;
 use super::running::{Running, Signal};
+use crate::place::Place;
 use crate::seam::Timer;
 use crate::subscribe::{Delivery, Source, SourceEnd};
 

@@ -9,7 +9,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::task::AtomicWaker;
 
 use super::contain::contained;
-use super::place::{Place, spawn};
+use crate::place::{Place, spawn};
 
 /// Wakes the loop of a subscription.
 #[derive(Debug, Default)]

@@ -9,15 +9,16 @@ use std::task::Poll;
 use std::time::Duration;
 
 use pubsink_core::text::Text;
-use tracing::{Instrument as _, Span};
+use tracing::Span;
 
 use super::answers::{Answering, Answers, Given};
 use super::{Batch, Item, Ticket};
+use crate::in_span::in_span;
+use crate::place::{Place, spawn};
 use crate::service::contain::contained_future;
 use crate::service::context::Context;
 use crate::service::from_message::FromMessage;
 use crate::service::outcome::{BoxError, HandlerError, Outcome};
-use crate::service::place::{Place, spawn};
 use crate::service::pump::poll_until;
 
 /// How large a batch becomes, and how long it waits for that.
@@ -164,7 +165,7 @@ async fn handle_batch<T: FromMessage + Send + 'static>(
         span.follows_from(item.ticket.span.clone());
     }
     let run = async { (collector.run)(Batch { items }).await };
-    let mut run = pin!(contained_future(run).instrument(span));
+    let mut run = pin!(in_span(&span, contained_future(run)));
     let done = poll_fn(|cx| {
         answers.signal.register(cx.waker());
         match run.as_mut().poll(cx) {

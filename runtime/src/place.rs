@@ -1,4 +1,4 @@
-//! Where a service runs, its type forgotten.
+//! Where a dispatcher or a service runs, its type forgotten.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use crate::seam::{Runtime, Timer};
 
 /// A [`Runtime`] whose type is forgotten, so that handlers and handles have none either.
-pub(super) trait Place: Send + Sync {
+pub(crate) trait Place: Send + Sync {
     fn now(&self) -> Instant;
     fn spawn_boxed(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
     fn timer(&self) -> Pin<Box<dyn Timer>>;
@@ -31,7 +31,7 @@ impl<R: Runtime> Place for R {
 }
 
 /// Runs a task in the background. It ends by itself when it panics: not every runtime survives that.
-pub(super) fn spawn(place: &dyn Place, task: impl Future<Output = ()> + Send + 'static) {
+pub(crate) fn spawn(place: &dyn Place, task: impl Future<Output = ()> + Send + 'static) {
     let task = AssertUnwindSafe(task).catch_unwind().map(|_| ());
     place.spawn_boxed(Box::pin(task));
 }
