@@ -94,6 +94,20 @@ impl Figures {
     }
 }
 
+/// The resident memory of this process now, in MiB.
+///
+/// # Errors
+///
+/// The system does not tell: only Linux does.
+pub fn resident_mib() -> Result<f64, Error> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let mut lines = status.lines();
+    let resident = lines.find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = resident.and_then(|text| text.trim().strip_suffix(" kB"));
+    let kib: f64 = kib.ok_or("no VmRSS in /proc/self/status")?.parse()?;
+    Ok(kib / 1024.0)
+}
+
 fn usage() -> Result<Usage, Error> {
     Ok(getrusage(UsageWho::RUSAGE_SELF)?)
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use pubsink_core::attributes::Attributes;
 use pubsink_core::delivery::DeliveryContext;
 use pubsink_core::envelope::Envelope;
-use pubsink_core::options::{PublisherOptions, Wire};
+use pubsink_core::options::{Compression, PublisherOptions, Wire};
 use pubsink_core::publish::Message;
 use pubsink_tokio::{Delivery, Publisher};
 use smol::Executor;
@@ -30,11 +30,16 @@ pub enum Payload {
 /// # Errors
 ///
 /// The address is none.
-pub fn options(address: &str, wire: Wire) -> Result<PublisherOptions, Error> {
+pub fn options(
+    address: &str,
+    wire: Wire,
+    compression: Compression,
+) -> Result<PublisherOptions, Error> {
     // One tenant, bounded by the load's own window.
     let options = PublisherOptions::builder("p", "hooks")
         .endpoint(&format!("http://{address}"))
         .wire(wire)
+        .compression(compression)
         .batch_queue_max(UNCONFIRMED_MAX)
         .batch_queue_tenant(UNCONFIRMED_MAX)
         .inline_max_bytes(usize::MAX);
@@ -70,8 +75,12 @@ pub fn on_smol(options: PublisherOptions, load: &Load, payload: Payload) -> Resu
 #[must_use]
 pub fn hook(load: &Load, number: usize) -> Envelope {
     let header = |name: &str, value: &'static str| (name.to_owned(), Bytes::from(value));
+    let id = format!("019ad465-4e4c-7650-a69e-{number:012x}");
+    if let Some(hook) = load.hook(number) {
+        return Envelope { id, ..hook };
+    }
     Envelope {
-        id: format!("019ad465-4e4c-7650-a69e-{number:012x}"),
+        id,
         source_id: "bench".to_owned(),
         tenant_id: None,
         received_at: 1_764_500_000_000,

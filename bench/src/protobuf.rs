@@ -33,3 +33,20 @@ fn low_bits(value: usize) -> u8 {
     let [low, ..] = value.to_le_bytes();
     low & 0x7F
 }
+
+/// Splits a field of bytes off the front: one with this tag, or there is none.
+pub fn split_field<'a>(from: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
+    let mut rest = from.strip_prefix(&[tag])?;
+    let mut length = 0;
+    for shift in (0..35).step_by(7) {
+        let (byte, after) = rest.split_first()?;
+        rest = after;
+        length |= usize::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    let (bytes, after) = rest.split_at_checked(length)?;
+    *from = after;
+    Some(bytes)
+}

@@ -19,7 +19,7 @@ use crate::exit::{CommandError, Exit};
 use crate::runtime::{RuntimeFlag, Tasks, Work};
 use crate::say::{print, say};
 use crate::telemetry::TelemetryFlags;
-use crate::topic::{Topic, WireFlag, build};
+use crate::topic::{GzipFlags, Topic, WireFlag, build};
 
 /// The most messages, and bytes of bodies, that are not confirmed at a time.
 const UNCONFIRMED_MAX: usize = 10_000;
@@ -52,6 +52,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     wire: WireFlag,
     #[command(flatten)]
+    gzip: GzipFlags,
+    #[command(flatten)]
     runtime: RuntimeFlag,
     #[command(flatten)]
     pub(crate) telemetry: TelemetryFlags,
@@ -69,7 +71,7 @@ enum Payload {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, CommandError> {
     let (options, _) = arguments.topic.options()?;
     // One tenant, bounded by this command's own window.
-    let options = arguments.wire.apply(options);
+    let options = arguments.gzip.apply(arguments.wire.apply(options));
     let options = options
         .batch_queue_max(UNCONFIRMED_MAX)
         .batch_queue_tenant(UNCONFIRMED_MAX)

@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use pubsink_core::envelope::Envelope;
 use pubsink_core::options::{
-    Endpoint, OptionError, OrderingOnFailure, PublisherOptions, PublisherOptionsBuilder, Wire,
+    Compression, Endpoint, OptionError, OrderingOnFailure, PublisherOptions,
+    PublisherOptionsBuilder, Wire,
 };
 
 use crate::exit::CommandError;
@@ -83,6 +84,8 @@ impl<'a> Place<'a> {
 pub(crate) struct PublisherFlags {
     #[command(flatten)]
     wire: WireFlag,
+    #[command(flatten)]
+    gzip: GzipFlags,
     /// One ordering key for every hook; none by default
     #[arg(long, value_name = "K", conflicts_with = "ordering_key_header")]
     ordering_key: Option<String>,
@@ -158,7 +161,7 @@ impl PublisherFlags {
         let options = set(options, self.inline_max_bytes, Builder::inline_max_bytes);
         let options = set(options, self.max_message_bytes, Builder::max_message_bytes);
         let options = set(options, ms(self.timeout_ms), Builder::timeout);
-        let options = self.wire.apply(options);
+        let options = self.gzip.apply(self.wire.apply(options));
         let options = options
             .batch(!self.no_batch)
             .trace_context(self.trace_context);
@@ -210,6 +213,28 @@ impl WireFlag {
             WireName::Rest => Wire::Rest,
             WireName::Grpc => Wire::Grpc,
         })
+    }
+}
+
+/// Which requests are compressed.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct GzipFlags {
+    /// Compress requests of more than BYTES by gzip; those that get no smaller are sent as they are
+    /// [default: none are compressed]
+    #[arg(long, value_name = "BYTES")]
+    gzip_above: Option<usize>,
+    /// How much work goes into compressing, from 1, the least, to 9 [default: 1]
+    #[arg(long, value_name = "N", requires = "gzip_above")]
+    gzip_level: Option<u8>,
+}
+
+impl GzipFlags {
+    pub(crate) fn apply(self, options: PublisherOptionsBuilder) -> PublisherOptionsBuilder {
+        let Some(above) = self.gzip_above else {
+            return options;
+        };
+        let level = self.gzip_level.unwrap_or(Compression::GZIP_LEVEL);
+        options.compression(Compression::Gzip { above, level })
     }
 }
 

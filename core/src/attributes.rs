@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::limits::{ATTRIBUTE_NAME_MAX_BYTES, ATTRIBUTE_NAME_RESERVED, ATTRIBUTE_VALUE_MAX_BYTES};
 use crate::wire::size::AttributeSizes;
 
 /// A message's attributes, sorted by name, each name once.
@@ -17,14 +18,40 @@ use crate::wire::size::AttributeSizes;
 #[derive(Clone, Default)]
 pub struct Attributes(
     /// None where there are none, which costs nothing.
-    Option<Arc<Pairs>>,
+    Option<Arc<Set>>,
 );
 
-/// The attributes and what they come to.
+/// One set of attributes.
+#[derive(Clone)]
+enum Set {
+    /// Put together one by one.
+    Made(Made),
+    /// As they were received: all text in one piece.
+    Read { text: String, spans: Vec<Span> },
+}
+
+/// Attributes and what they come to.
 #[derive(Clone, Default)]
-struct Pairs {
+struct Made {
     pairs: Vec<(Cow<'static, str>, Cow<'static, str>)>,
     sizes: AttributeSizes,
+    /// How many of them break a rule of Pub/Sub's.
+    unfit: usize,
+}
+
+/// Where in such a text an attribute stands: its name, and its value behind that.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: usize,
+    middle: usize,
+    end: usize,
+}
+
+/// What of attributes that were received is no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotUtf8 {
+    Name,
+    Value,
 }
 
 impl Attributes {
@@ -34,46 +61,89 @@ impl Attributes {
         Self(None)
     }
 
+    /// Attributes as they were received; of a name that comes twice the last value counts.
+    ///
+    /// They are copied into one piece, so that they do not keep what they came in.
+    pub(crate) fn read(pairs: &[(&[u8], &[u8])]) -> Result<Self, NotUtf8> {
+        if pairs.is_empty() {
+            return Ok(Self::new());
+        }
+        let length = pairs.iter().map(|(name, value)| name.len() + value.len());
+        let mut text = Vec::with_capacity(length.sum());
+        let mut spans = Vec::with_capacity(pairs.len());
+        for (name, value) in pairs {
+            let start = text.len();
+            text.extend_from_slice(name);
+            let middle = text.len();
+            text.extend_from_slice(value);
+            let end = text.len();
+            spans.push(Span { start, middle, end });
+        }
+        // All at once: if the whole is text, and no cut is within a character, so is each piece.
+        let text = String::from_utf8(text).map_err(|_| not_utf8(pairs))?;
+        let is_cut = |at| !text.is_char_boundary(at);
+        if spans.iter().any(|of| is_cut(of.middle) || is_cut(of.end)) {
+            return Err(not_utf8(pairs));
+        }
+        // In the order of text, which is that of its bytes.
+        let name = |of: &Span| &text.as_bytes()[of.start..of.middle];
+        if !spans.is_sorted_by(|one, next| name(one) < name(next)) {
+            spans.sort_by(|one, other| name(one).cmp(name(other)));
+            spans.dedup_by(|later, earlier| {
+                let same = name(later) == name(earlier);
+                if same {
+                    *earlier = *later;
+                }
+                same
+            });
+        }
+        Ok(Self(Some(Arc::new(Set::Read { text, spans }))))
+    }
+
     /// Sets `name` to `value`; a value it had is replaced.
     pub fn insert(
         &mut self,
         name: impl Into<Cow<'static, str>>,
         value: impl Into<Cow<'static, str>>,
     ) {
-        let (name, value) = (name.into(), value.into());
-        let Pairs { pairs, sizes } = Arc::make_mut(self.0.get_or_insert_default());
-        sizes.add(&AttributeSizes::of(&name, &value));
-        // Callers that come in order, as the hook encoder does, never search.
-        if pairs.last().is_none_or(|(last, _)| *last < name) {
-            pairs.push((name, value));
-            return;
-        }
-        match pairs.binary_search_by(|(known, _)| known.cmp(&name)) {
-            Ok(at) => {
-                let before = std::mem::replace(&mut pairs[at].1, value);
-                sizes.remove(&AttributeSizes::of(&name, &before));
-            }
-            Err(at) => pairs.insert(at, (name, value)),
-        }
+        let set = self
+            .0
+            .get_or_insert_with(|| Arc::new(Set::Made(Made::default())));
+        Arc::make_mut(set).insert(name.into(), value.into());
     }
 
     /// The value of `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
-        let pairs = self.pairs();
-        let at = pairs.binary_search_by(|(known, _)| (**known).cmp(name));
-        at.ok().map(|at| &*pairs[at].1)
+        match &**self.0.as_ref()? {
+            Set::Made(Made { pairs, .. }) => {
+                let at = pairs.binary_search_by(|(known, _)| (**known).cmp(name));
+                at.ok().map(|at| &*pairs[at].1)
+            }
+            Set::Read { text, spans } => {
+                let at = spans.binary_search_by(|known| known.name(text).cmp(name));
+                at.ok().map(|at| spans[at].value(text))
+            }
+        }
     }
 
     /// Names and values, by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.pairs().iter().map(|(name, value)| (&**name, &**value))
+        (0..self.len()).map(|at| match self.0.as_deref() {
+            Some(Set::Made(Made { pairs, .. })) => (&*pairs[at].0, &*pairs[at].1),
+            Some(Set::Read { text, spans }) => (spans[at].name(text), spans[at].value(text)),
+            None => ("", ""),
+        })
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.pairs().len()
+        match self.0.as_deref() {
+            Some(Set::Made(Made { pairs, .. })) => pairs.len(),
+            Some(Set::Read { spans, .. }) => spans.len(),
+            None => 0,
+        }
     }
 
     /// Whether there are none.
@@ -82,11 +152,34 @@ impl Attributes {
         self.0.is_none()
     }
 
+    /// How long names and values are, together.
+    pub(crate) fn text_len(&self) -> usize {
+        let all = self.iter();
+        all.map(|(name, value)| name.len() + value.len()).sum()
+    }
+
     /// What they come to.
     pub(crate) fn sizes(&self) -> AttributeSizes {
-        self.0
-            .as_ref()
-            .map_or_else(Default::default, |all| all.sizes)
+        match self.0.as_deref() {
+            Some(Set::Made(made)) => made.sizes,
+            // Measured when they are sent on, which few are.
+            Some(Set::Read { .. }) | None => {
+                let mut sizes = AttributeSizes::default();
+                for (name, value) in self.iter() {
+                    sizes.add(&AttributeSizes::of(name, value));
+                }
+                sizes
+            }
+        }
+    }
+
+    /// Whether one of them may break a rule of Pub/Sub's, which a look at each tells.
+    pub(crate) fn may_break_a_rule(&self) -> bool {
+        match self.0.as_deref() {
+            Some(Set::Made(made)) => made.unfit > 0,
+            Some(Set::Read { .. }) => true,
+            None => false,
+        }
     }
 
     /// Whether these are clones of one set, and so the same without a look at them.
@@ -97,15 +190,82 @@ impl Attributes {
             _ => false,
         }
     }
+}
 
-    fn pairs(&self) -> &[(Cow<'static, str>, Cow<'static, str>)] {
-        self.0.as_ref().map_or(&[], |all| &all.pairs)
+impl Set {
+    fn insert(&mut self, name: Cow<'static, str>, value: Cow<'static, str>) {
+        if let Self::Read { text, spans } = self {
+            let mut made = Made::default();
+            for of in spans {
+                let (name, value) = (of.name(text).to_owned(), of.value(text).to_owned());
+                made.insert(name.into(), value.into());
+            }
+            *self = Self::Made(made);
+        }
+        if let Self::Made(made) = self {
+            made.insert(name, value);
+        }
+    }
+}
+
+impl Made {
+    fn insert(&mut self, name: Cow<'static, str>, value: Cow<'static, str>) {
+        let Self {
+            pairs,
+            sizes,
+            unfit,
+        } = self;
+        sizes.add(&AttributeSizes::of(&name, &value));
+        *unfit += usize::from(is_unfit(&name, &value));
+        // Callers that come in order, as the hook encoder does, never search.
+        if pairs.last().is_none_or(|(last, _)| *last < name) {
+            pairs.push((name, value));
+            return;
+        }
+        match pairs.binary_search_by(|(known, _)| known.cmp(&name)) {
+            Ok(at) => {
+                let before = std::mem::replace(&mut pairs[at].1, value);
+                sizes.remove(&AttributeSizes::of(&name, &before));
+                *unfit -= usize::from(is_unfit(&name, &before));
+            }
+            Err(at) => pairs.insert(at, (name, value)),
+        }
+    }
+}
+
+/// Whether an attribute breaks a rule of Pub/Sub's.
+fn is_unfit(name: &str, value: &str) -> bool {
+    name.is_empty()
+        || name.len() > ATTRIBUTE_NAME_MAX_BYTES
+        || name.starts_with(ATTRIBUTE_NAME_RESERVED)
+        || value.len() > ATTRIBUTE_VALUE_MAX_BYTES
+}
+
+impl Span {
+    fn name(self, text: &str) -> &str {
+        text.get(self.start..self.middle).unwrap_or_default()
+    }
+
+    fn value(self, text: &str) -> &str {
+        text.get(self.middle..self.end).unwrap_or_default()
+    }
+}
+
+/// The first piece that is no text.
+fn not_utf8(pairs: &[(&[u8], &[u8])]) -> NotUtf8 {
+    let is_text = |bytes| std::str::from_utf8(bytes).is_ok();
+    let first = pairs
+        .iter()
+        .find(|(name, value)| !is_text(name) || !is_text(value));
+    match first {
+        Some((name, _)) if !is_text(name) => NotUtf8::Name,
+        _ => NotUtf8::Value,
     }
 }
 
 impl PartialEq for Attributes {
     fn eq(&self, other: &Self) -> bool {
-        self.are_shared_with(other) || self.pairs() == other.pairs()
+        self.are_shared_with(other) || self.iter().eq(other.iter())
     }
 }
 
@@ -113,7 +273,8 @@ impl Eq for Attributes {}
 
 impl fmt::Debug for Attributes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Attributes").field(&self.pairs()).finish()
+        let pairs: Vec<_> = self.iter().collect();
+        f.debug_tuple("Attributes").field(&pairs).finish()
     }
 }
 
@@ -170,5 +331,72 @@ mod tests {
         let fresh: Attributes = [("a", "1"), ("é", "2")].into_iter().collect();
         assert_eq!(replaced.sizes(), fresh.sizes());
         assert_eq!(Attributes::new().sizes(), AttributeSizes::default());
+    }
+
+    fn read(pairs: &[(&str, &str)]) -> Attributes {
+        let bytes = pairs
+            .iter()
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        Attributes::read(&bytes.collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn those_that_were_received_are_like_those_that_were_made() {
+        for pairs in [
+            &[][..],
+            &[("a", "1")],
+            &[("b", "1"), ("a", "2"), ("c", "3"), ("b", "4"), ("a", "")],
+            &[("", "é"), ("é", ""), ("z", "a \"long\" value"), ("aé", "b")],
+        ] {
+            let (read, made) = (read(pairs), pairs.iter().copied().collect::<Attributes>());
+            assert_eq!(read, made);
+            assert!(read.iter().eq(made.iter()), "{read:?}");
+            assert_eq!((read.len(), read.is_empty()), (made.len(), made.is_empty()));
+            assert_eq!(
+                (read.sizes(), read.text_len()),
+                (made.sizes(), made.text_len())
+            );
+            assert_eq!(format!("{read:?}"), format!("{made:?}"));
+            for name in ["", "a", "b", "é", "no"] {
+                assert_eq!(read.get(name), made.get(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_received_can_be_changed() {
+        let first = read(&[("b", "1"), ("a", "2")]);
+        let mut second = first.clone();
+        assert!(second.are_shared_with(&first));
+        second.insert("b", "other");
+        second.insert("c", "3");
+        let pairs: Vec<_> = second.iter().collect();
+        assert_eq!(pairs, [("a", "2"), ("b", "other"), ("c", "3")]);
+        assert_eq!(
+            second.sizes(),
+            pairs.into_iter().map(owned).collect::<Attributes>().sizes()
+        );
+        assert_eq!(first.get("b"), Some("1"));
+    }
+
+    fn owned((name, value): (&str, &str)) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn the_first_that_is_no_text_is_told() {
+        let read = |pairs: &[(&[u8], &[u8])]| Attributes::read(pairs).map(drop);
+        assert_eq!(read(&[(b"a", b"1"), (b"\xFF", b"2")]), Err(NotUtf8::Name));
+        assert_eq!(
+            read(&[(b"a", b"\xFF"), (b"\xFF", b"2")]),
+            Err(NotUtf8::Value)
+        );
+        // Together they would be text.
+        assert_eq!(read(&[(b"a\xC3", b"\xA9")]), Err(NotUtf8::Name));
+        assert_eq!(
+            read(&[(b"a", b"\xC3"), (b"\xA9", b"")]),
+            Err(NotUtf8::Value)
+        );
+        assert_eq!(read(&[("é".as_bytes(), "é".as_bytes())]), Ok(()));
     }
 }

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
+pub use crate::message_id::MessageId;
 use crate::reason::Reason;
 
 /// What became of one message.
@@ -34,43 +33,6 @@ impl Delivered {
             message_id,
             diagnostics,
         }
-    }
-}
-
-/// The id Pub/Sub gave a message: a slice of its reply.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct MessageId(Bytes);
-
-impl MessageId {
-    /// `bytes` as an id, where they are UTF-8.
-    #[must_use]
-    pub fn from_utf8(bytes: Bytes) -> Option<Self> {
-        std::str::from_utf8(&bytes).is_ok().then_some(Self(bytes))
-    }
-
-    /// The id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
-    }
-}
-
-impl fmt::Debug for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), f)
-    }
-}
-
-impl fmt::Display for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-#[cfg(feature = "serde")]
-impl serde::Serialize for MessageId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -129,6 +129,7 @@ pub mod journal;
 mod json;
 pub mod limits;
 pub mod message;
+mod message_id;
 pub mod options;
 pub mod publish;
 pub mod reason;

@@ -8,6 +8,8 @@
 
 #[path = "publisher/bodies/grpc.rs"]
 mod grpc;
+#[path = "publisher/bodies/gzip.rs"]
+mod gzip;
 #[path = "publisher/bodies/head.rs"]
 mod head;
 #[path = "publisher/bodies/pinned.rs"]

@@ -1,7 +1,7 @@
 //! What is left to do once a lock is given back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 /// What may run foreign code: wakers and log subscribers are the user's, and may call back.
@@ -15,13 +15,7 @@ pub(crate) struct After {
 
 impl After {
     fn run(self) {
-        for waker in self.wake {
-            // One that panics must not keep the others from hearing.
-            let woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-            if woken.is_err() {
-                tracing::error!("a waker panicked");
-            }
-        }
+        self.wake.into_iter().for_each(wake);
         if let Some(fault) = self.fault {
             tracing::error!(%fault, "a fault of the driver");
         }
@@ -31,10 +25,21 @@ impl After {
 /// Does something under a lock, and what may run foreign code after it.
 pub(crate) fn with<S, T>(state: &Mutex<S>, work: impl FnOnce(&mut S, &mut After) -> T) -> T {
     let mut after = After::default();
-    // What is locked does not panic; if it did, those who wait still want their answers.
-    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    let done = work(&mut state, &mut after);
-    drop(state);
+    let done = work(&mut lock(state), &mut after);
     after.run();
     done
+}
+
+/// Locks. What is locked does not panic; if it did, those who wait still want their answers.
+#[inline]
+pub(crate) fn lock<S>(state: &Mutex<S>) -> MutexGuard<'_, S> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Wakes a task. A waker that panics must not keep others from hearing.
+pub(crate) fn wake(waker: Waker) {
+    let woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    if woken.is_err() {
+        tracing::error!("a waker panicked");
+    }
 }

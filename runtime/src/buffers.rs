@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 /// The buffers of requests that were answered, for those that follow. There are never more than
-/// requests were in flight at once, and none is kept once nothing is in flight.
+/// requests were in flight at once, or twice as many where they are compressed, and none is kept
+/// once nothing is in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
 

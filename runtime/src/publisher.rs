@@ -80,7 +80,11 @@ impl Publisher {
     /// Publishes a message that was checked before, as [`Admission`] allows on any thread.
     pub fn admit(&self, admission: Result<Admission, Failure>) -> Delivery {
         let shared = &self.0.shared;
-        match admission.and_then(|admission| shared.admit(self.now(), admission)) {
+        let admitted = match admission {
+            Ok(admission) => shared.admit(|| self.now(), admission),
+            Err(failure) => Err(failure),
+        };
+        match admitted {
             Ok(slot) => Delivery::admitted(shared, slot),
             Err(failure) => {
                 shared.metrics.refused(&failure);

@@ -15,12 +15,12 @@ use pubsink_core::reason::{Reason, StoppedKey, TransportKind};
 pub(crate) use pubsink_core::testing::trace::Tapped as Machine;
 use pubsink_core::token::Token;
 
-use crate::after::{After, with};
+use crate::after::{After, lock, wake, with};
 use crate::buffers::Buffers;
 use crate::delivery::Done;
 use crate::metrics::{PublishMetrics, PublishTally};
 use crate::slots::{SlotId, Slots};
-use crate::waiter::Slotted;
+use crate::waiter::{Slotted, poll_slot};
 
 /// The machine and whoever waits for it. The lock is held for moments and never across an await.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ pub(crate) struct Shared {
 struct State {
     machine: Machine<SlotId>,
     slots: Slots<Done>,
-    /// The driver has something to look at.
-    notified: bool,
+    /// The driver has something to look at, since then.
+    notified: Option<Instant>,
     driver: Option<Waker>,
     /// Tasks that answered since the driver last looked.
     answered: Vec<RequestId>,
@@ -71,7 +71,7 @@ impl Shared {
             state: Mutex::new(State {
                 machine,
                 slots: Slots::default(),
-                notified: false,
+                notified: None,
                 driver: None,
                 answered: Vec::new(),
                 ended: false,
@@ -80,19 +80,31 @@ impl Shared {
     }
 
     /// Admits a message, or refuses it at once.
-    pub(crate) fn admit(&self, now: Instant, admission: Admission) -> Result<SlotId, Failure> {
-        self.with(|state, after| {
-            if state.ended {
-                return Err(driver_ended());
-            }
-            let slot = state.slots.open();
-            if let Err((slot, failure)) = state.machine.try_admit(now, slot, admission) {
-                state.slots.close(slot);
-                return Err(failure);
-            }
-            state.notify(after);
-            Ok(slot)
-        })
+    ///
+    /// All that come before the driver looks count as having come with the first: a clock is read
+    /// once for a burst. None of them lingers longer for it.
+    pub(crate) fn admit(
+        &self,
+        now: impl FnOnce() -> Instant,
+        admission: Admission,
+    ) -> Result<SlotId, Failure> {
+        // Not in a closure, which would move the message once more.
+        let mut state = lock(&self.state);
+        if state.ended {
+            return Err(driver_ended());
+        }
+        let now = state.notified.unwrap_or_else(now);
+        let slot = state.slots.open();
+        if let Err((slot, failure)) = state.machine.try_admit(now, slot, admission) {
+            state.slots.close(slot);
+            return Err(failure);
+        }
+        let driver = state.notify(now);
+        drop(state);
+        if let Some(driver) = driver {
+            wake(driver);
+        }
+        Ok(slot)
     }
 
     /// Opens a slot that is filled once everything admitted so far is settled; none is needed
@@ -143,7 +155,7 @@ impl Shared {
     /// Resolves once something happened since the last turn.
     pub(crate) fn poll_notified(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.with(|state, after| {
-            if std::mem::take(&mut state.notified) {
+            if state.notified.take().is_some() {
                 return Poll::Ready(());
             }
             after.drop.extend(state.driver.replace(cx.waker().clone()));
@@ -191,7 +203,7 @@ impl Slotted for Shared {
     type Done = Done;
 
     fn poll_slot(&self, slot: SlotId, cx: &mut Context<'_>) -> Poll<Done> {
-        self.with(|state, after| state.slots.poll(slot, cx, &mut after.drop))
+        poll_slot(&self.state, |state| &mut state.slots, slot, cx)
     }
 
     fn abandon(&self, slot: SlotId) {
@@ -213,17 +225,20 @@ impl State {
         if let Err(misuse) = self.machine.handle(now, input) {
             after.fault = Some(misuse.to_string());
         }
-        self.notify(after);
+        after.wake.extend(self.notify(now));
     }
 
-    /// Wakes the driver, once for all that happens before it looks.
-    fn notify(&mut self, after: &mut After) {
-        self.notified = true;
-        after.wake.extend(self.driver.take());
+    /// The driver, to be woken once for all that happens before it looks.
+    fn notify(&mut self, now: Instant) -> Option<Waker> {
+        if self.notified.is_some() {
+            return None;
+        }
+        self.notified = Some(now);
+        self.driver.take()
     }
 
     fn turn(&mut self, now: Instant, after: &mut After) -> (Turn, PublishTally) {
-        self.notified = false;
+        self.notified = None;
         let mut tally = PublishTally::default();
         let answered = std::mem::take(&mut self.answered);
         let mut actions = Vec::new();

@@ -61,29 +61,23 @@ impl<D> Slots<D> {
         }
     }
 
-    /// Takes the outcome, or keeps `cx` to be woken. A waker it replaces goes to `replaced`.
-    pub(crate) fn poll(
-        &mut self,
-        id: SlotId,
-        cx: &mut Context<'_>,
-        replaced: &mut Vec<Waker>,
-    ) -> Poll<D> {
+    /// Takes the outcome, or keeps `cx` to be woken. Gives back the waker that it replaces.
+    pub(crate) fn poll(&mut self, id: SlotId, cx: &mut Context<'_>) -> (Poll<D>, Option<Waker>) {
         let slot = &mut self.slots[id.0];
         if let Slot::Waiting(waker) = slot {
-            if !waker
-                .as_ref()
-                .is_some_and(|waker| waker.will_wake(cx.waker()))
-            {
-                replaced.extend(waker.replace(cx.waker().clone()));
-            }
-            return Poll::Pending;
+            let known = waker.as_ref();
+            let replaced = match known.is_some_and(|known| known.will_wake(cx.waker())) {
+                true => None,
+                false => waker.replace(cx.waker().clone()),
+            };
+            return (Poll::Pending, replaced);
         }
-        let slot = std::mem::replace(slot, Slot::Abandoned);
-        self.close(id);
+        let slot = std::mem::replace(slot, Slot::Free);
+        self.freed(id);
         match slot {
-            Slot::Done(done) => Poll::Ready(done),
+            Slot::Done(done) => (Poll::Ready(done), None),
             // A slot is opened by one future, which reads it once.
-            Slot::Free | Slot::Abandoned | Slot::Waiting(_) => Poll::Pending,
+            Slot::Free | Slot::Abandoned | Slot::Waiting(_) => (Poll::Pending, None),
         }
     }
 
@@ -115,6 +109,10 @@ impl<D> Slots<D> {
     /// Frees a slot that nobody waits in.
     pub(crate) fn close(&mut self, id: SlotId) {
         self.slots[id.0] = Slot::Free;
+        self.freed(id);
+    }
+
+    fn freed(&mut self, id: SlotId) {
         self.free.push(id.0);
         if self.free.len() == self.slots.len() && self.slots.len() > KEEP {
             *self = Self::default();
@@ -130,7 +128,7 @@ mod tests {
     struct Flushed;
 
     fn poll(slots: &mut Slots<Flushed>, id: SlotId) -> Poll<Flushed> {
-        slots.poll(id, &mut Context::from_waker(Waker::noop()), &mut Vec::new())
+        slots.poll(id, &mut Context::from_waker(Waker::noop())).0
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl<R: Runtime, T: Transport> Tasks<R, T> {
         let shared = Arc::clone(&self.shared);
         self.spawn(request.id(), async move {
             let messages = request.len();
-            let (http, sent) = request.encode_in(shared.buffers.take());
+            let (http, sent) = request.encode_with(|| shared.buffers.take());
             let metrics = &shared.metrics;
             let sending = metrics.sending(messages, http.body().len(), || runtime.now());
             let mut response = match transport.send(http, limits).await {
@@ -80,7 +80,7 @@ impl<R: Runtime, T: Transport> Tasks<R, T> {
                 Err(error) => sent.failed(error.kind, &error.detail),
             };
             sending.answered(|| runtime.now(), &response);
-            if let Some(buffer) = response.take_buffer() {
+            while let Some(buffer) = response.take_buffer() {
                 shared.buffers.give(buffer);
             }
             Input::Response(response)

@@ -1,9 +1,10 @@
 //! Waiting in a slot.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use crate::slots::SlotId;
+use crate::after::lock;
+use crate::slots::{SlotId, Slots};
 
 /// What has slots behind its lock.
 pub(crate) trait Slotted {
@@ -15,6 +16,19 @@ pub(crate) trait Slotted {
 
     /// Nobody waits in the slot any more.
     fn abandon(&self, slot: SlotId);
+}
+
+/// [`Slotted::poll_slot`] where the slots are behind a lock.
+pub(crate) fn poll_slot<S, D>(
+    state: &Mutex<S>,
+    slots: impl FnOnce(&mut S) -> &mut Slots<D>,
+    slot: SlotId,
+    cx: &mut Context<'_>,
+) -> Poll<D> {
+    let (done, replaced) = slots(&mut lock(state)).poll(slot, cx);
+    // Dropping it can drop a whole task.
+    drop(replaced);
+    done
 }
 
 /// Waits in a slot, and leaves it when dropped.

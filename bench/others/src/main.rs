@@ -10,6 +10,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod gcloud;
 mod google;
+mod google_pull;
 #[path = "../../src/load.rs"]
 mod load;
 #[path = "../../src/measure.rs"]
@@ -46,6 +47,10 @@ struct Arguments {
 enum Client {
     /// google-cloud-pubsub, its batching
     Google,
+    /// google-cloud-pubsub, an ordering key for each message
+    GoogleKeys,
+    /// google-cloud-pubsub; takes messages in the place of publishing them
+    GooglePull,
     /// gcloud-pubsub, its batching
     Gcloud,
     /// gcloud-pubsub, vectors that are made beforehand
@@ -70,7 +75,9 @@ fn main() -> Result<(), Error> {
 async fn run(arguments: &Arguments, load: Load) -> Result<Figures, Error> {
     let address = &arguments.address;
     match arguments.client {
-        Client::Google => google::publish(address, &load).await,
+        Client::Google => google::publish(address, &load, false).await,
+        Client::GoogleKeys => google::publish(address, &load, true).await,
+        Client::GooglePull => google_pull::consume(address, arguments.messages).await,
         Client::Gcloud => gcloud::publish(address, &load).await,
         Client::GcloudVectors => gcloud::publish_vectors(address, &load).await,
         Client::PubSubClient => pub_sub_client::publish(address, &load).await,

@@ -1,11 +1,13 @@
 //! One run of a client of ours, or of a floor, against the stub server.
 
+use std::path::PathBuf;
+
 use clap::{Parser, ValueEnum};
 use pubsink_bench::load::Load;
 use pubsink_bench::measure::{Figures, Started};
 use pubsink_bench::ours::{self, Payload};
 use pubsink_bench::{Error, floor, pulls};
-use pubsink_core::options::Wire;
+use pubsink_core::options::{Compression, Wire};
 
 /// Publishes messages and prints what it cost.
 #[derive(Debug, Parser)]
@@ -18,9 +20,18 @@ struct Arguments {
     address: String,
     #[arg(long)]
     messages: usize,
-    /// How large each body is
-    #[arg(long)]
+    /// How large each body is; they are random
+    #[arg(long, default_value_t = 1_024)]
     size: usize,
+    /// Bodies of the hooks in FILE, lines of JSON, or the hooks themselves, in turn
+    #[arg(long, value_name = "FILE", conflicts_with = "size")]
+    hooks: Option<PathBuf>,
+    /// Compress requests of more than BYTES; ours alone can
+    #[arg(long, value_name = "BYTES")]
+    gzip: Option<usize>,
+    /// How much work goes into that, 1 to 9
+    #[arg(long, value_name = "N", requires = "gzip", default_value_t = Compression::GZIP_LEVEL)]
+    gzip_level: u8,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -34,9 +45,13 @@ enum Client {
     Tokio,
     TokioGrpc,
     TokioHook,
+    TokioHookGrpc,
     Smol,
     SmolGrpc,
     SmolHook,
+    /// Takes messages in the place of publishing them: slices of what came, acked by one call for
+    /// each response
+    FloorPull,
     /// Takes messages in the place of publishing them
     TokioPull,
     /// Takes messages in the place of publishing them
@@ -57,9 +72,15 @@ fn run(arguments: &Arguments) -> Result<Figures, Error> {
         Client::Tokio => on_tokio(arguments, Rest, Raw),
         Client::TokioGrpc => on_tokio(arguments, Grpc, Raw),
         Client::TokioHook => on_tokio(arguments, Rest, Hook),
+        Client::TokioHookGrpc => on_tokio(arguments, Grpc, Hook),
         Client::Smol => on_smol(arguments, Rest, Raw),
         Client::SmolGrpc => on_smol(arguments, Grpc, Raw),
         Client::SmolHook => on_smol(arguments, Rest, Hook),
+        Client::FloorPull => tokio()?.block_on(async {
+            let started = Started::now()?;
+            floor::pull::consume(&arguments.address, arguments.messages).await?;
+            started.end(arguments.messages)
+        }),
         Client::TokioPull => {
             tokio()?.block_on(pulls::on_tokio(&arguments.address, arguments.messages))
         }
@@ -68,13 +89,22 @@ fn run(arguments: &Arguments) -> Result<Figures, Error> {
 }
 
 impl Arguments {
-    fn load(&self) -> Load {
-        Load::new(self.messages, self.size)
+    fn load(&self) -> Result<Load, Error> {
+        match &self.hooks {
+            Some(file) => Load::of_hooks(self.messages, &std::fs::read(file)?),
+            None => Ok(Load::new(self.messages, self.size)),
+        }
+    }
+
+    fn compression(&self) -> Compression {
+        let level = self.gzip_level;
+        self.gzip
+            .map_or(Compression::Off, |above| Compression::Gzip { above, level })
     }
 }
 
 fn on_floor(arguments: &Arguments) -> Result<Figures, Error> {
-    let (address, load) = (&*arguments.address, arguments.load());
+    let (address, load) = (&*arguments.address, arguments.load()?);
     tokio()?.block_on(async {
         let started = Started::now()?;
         match arguments.client {
@@ -87,14 +117,14 @@ fn on_floor(arguments: &Arguments) -> Result<Figures, Error> {
 }
 
 fn on_tokio(arguments: &Arguments, wire: Wire, payload: Payload) -> Result<Figures, Error> {
-    let options = ours::options(&arguments.address, wire)?;
-    let load = arguments.load();
+    let options = ours::options(&arguments.address, wire, arguments.compression())?;
+    let load = arguments.load()?;
     tokio()?.block_on(ours::on_tokio(options, &load, payload))
 }
 
 fn on_smol(arguments: &Arguments, wire: Wire, payload: Payload) -> Result<Figures, Error> {
-    let options = ours::options(&arguments.address, wire)?;
-    ours::on_smol(options, &arguments.load(), payload)
+    let options = ours::options(&arguments.address, wire, arguments.compression())?;
+    ours::on_smol(options, &arguments.load()?, payload)
 }
 
 fn tokio() -> Result<tokio::runtime::Runtime, Error> {

@@ -11,11 +11,11 @@ use tokio::net::TcpStream;
 
 use super::{IN_FLIGHT, all_stored, next_batch};
 use crate::Error;
-use crate::load::{ATTRIBUTES, Load};
+use crate::load::Load;
 use crate::protobuf::{field, varint, varint_len};
 
 /// The bytes before a gRPC message: whether it is compressed, and its length.
-const PREFIX: usize = 5;
+pub(super) const PREFIX: usize = 5;
 const TOPIC: &str = "projects/p/topics/hooks";
 
 /// Publishes the load to the server at `address`.
@@ -58,7 +58,11 @@ async fn calls(
 }
 
 /// Sends one request; the reply's message.
-async fn call(client: SendRequest<Bytes>, url: &str, body: Bytes) -> Result<Bytes, Error> {
+pub(super) async fn call(
+    client: SendRequest<Bytes>,
+    url: &str,
+    body: Bytes,
+) -> Result<Bytes, Error> {
     let mut client = client.ready().await?;
     let request = Request::post(url)
         .header("te", "trailers")
@@ -104,22 +108,21 @@ pub fn write_frame(out: &mut BytesMut, load: &Load, numbers: Range<usize>) {
     let start = out.len();
     out.put_bytes(0, PREFIX);
     field(out, 0x0A, TOPIC.as_bytes());
-    let attributes = ATTRIBUTES.map(|(name, value)| string_len(name) + string_len(value));
-    let attributes_len: usize = attributes
-        .iter()
-        .map(|len| 1 + varint_len(*len) + len)
-        .sum();
+    let attribute_len = |(name, value): &(String, String)| string_len(name) + string_len(value);
     for number in numbers {
         let body = load.body(number);
+        let lens = load.attributes.iter().map(attribute_len);
+        let attributes_len: usize = lens.map(|len| 1 + varint_len(len) + len).sum();
         out.put_u8(0x12);
         varint(
             out,
             1 + varint_len(body.len()) + body.len() + attributes_len,
         );
         field(out, 0x0A, body);
-        for ((name, value), len) in ATTRIBUTES.iter().zip(attributes) {
+        for attribute in &load.attributes {
+            let (name, value) = attribute;
             out.put_u8(0x12);
-            varint(out, len);
+            varint(out, attribute_len(attribute));
             field(out, 0x0A, name.as_bytes());
             field(out, 0x12, value.as_bytes());
         }

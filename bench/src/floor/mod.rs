@@ -1,10 +1,11 @@
-//! The least work with which messages can be published.
+//! The least work with which messages can be published, or consumed.
 //!
 //! Up to four requests are in flight, each with a buffer that is used again. Nothing is checked,
 //! nothing is queued, nothing is tried again; whatever is not expected ends the run.
 
 pub mod grpc;
 pub mod hyper;
+pub mod pull;
 pub mod rest;
 
 use std::cell::Cell;

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::{IN_FLIGHT, all_stored, next_batch};
 use crate::Error;
-use crate::load::{ATTRIBUTES, Load};
+use crate::load::Load;
 
 /// Publishes the load to the server at `address`.
 ///
@@ -63,19 +63,28 @@ pub fn write_body(out: &mut Vec<u8>, load: &Load, numbers: Range<usize>) {
         out.extend_from_slice(br#"{"data":""#);
         STANDARD.encode_append(load.body(number), out);
         out.extend_from_slice(br#"","attributes":{"#);
-        for (index, (name, value)) in ATTRIBUTES.iter().enumerate() {
+        for (index, (name, value)) in load.attributes.iter().enumerate() {
             if index > 0 {
                 out.push(b',');
             }
-            out.push(b'"');
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(br#"":""#);
-            out.extend_from_slice(value.as_bytes());
-            out.push(b'"');
+            write_string(out, name);
+            out.push(b':');
+            write_string(out, value);
         }
         out.extend_from_slice(b"}}");
     }
     out.extend_from_slice(b"]}");
+}
+
+/// Writes a JSON string, having looked for what needs an escape.
+fn write_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    // Without a way out in the middle this is vectorized.
+    let any = text.bytes().fold(false, |any, byte| any | escaped(byte));
+    assert!(!any, "no attribute of the load has anything to escape");
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 /// Reads a reply; where its body is.

@@ -57,19 +57,23 @@ impl Bench {
         }
     }
 
-    /// A response with messages that were not seen before.
+    /// A response with messages that were not seen before. Their ids are slices of one buffer, as
+    /// those of a stream are.
     pub fn response(&mut self) -> StreamAnswer {
         let mut answer = StreamAnswer::default();
-        answer.messages.extend((0..MESSAGES).filter_map(|_| {
+        let mut ids = BytesMut::with_capacity(MESSAGES * ACK_ID_BYTES);
+        for _ in 0..MESSAGES {
             self.serial += 1;
-            let id = format!("{}", 8_140_743_286_000_000 + self.serial);
-            let ack_id = AckId::from(&*format!("{:a>176}", self.serial));
-            let id = MessageId::from_utf8(Bytes::from(id))?;
-            Some(ReceivedMessage::new(
-                ack_id,
-                id,
-                Bytes::from_static(b"data"),
-            ))
+            ids.put_bytes(b'a', ACK_ID_BYTES - ID_BYTES);
+            ids.put_slice(&id_digits(8_140_743_286_000_000 + self.serial));
+        }
+        let mut ids = ids.freeze();
+        answer.messages.extend((0..MESSAGES).filter_map(|_| {
+            let ack_id = ids.split_to(ACK_ID_BYTES);
+            let id = ack_id.slice(ACK_ID_BYTES - ID_BYTES..);
+            let (ack_id, id) = (AckId::from_utf8(ack_id)?, MessageId::from_utf8(id)?);
+            let data = Bytes::from_static(b"data");
+            Some(ReceivedMessage::new(ack_id, id, data))
         }));
         answer
     }
@@ -171,8 +175,11 @@ pub fn response_frame(load: &Load) -> BytesMut {
             field(&mut attribute, 0x12, value.as_bytes());
             field(&mut message, 0x12, &attribute);
         }
-        let id = format!("{}", 8_140_743_286_000_000 + number);
-        field(&mut message, 0x1A, id.as_bytes());
+        field(
+            &mut message,
+            0x1A,
+            &id_digits(8_140_743_286_000_000 + number as u64),
+        );
         // The publish time: its seconds.
         field(&mut message, 0x22, &[0x08, 0x80, 0xBC, 0xB4, 0xC9, 0x06]);
         let mut received = BytesMut::new();
@@ -187,3 +194,17 @@ pub fn response_frame(load: &Load) -> BytesMut {
 
 /// How long the ack ids of such a response are.
 pub const ACK_ID_BYTES: usize = 176;
+/// How long the ids of its messages are.
+pub const ID_BYTES: usize = 16;
+
+/// A number as the digits of a message's id.
+#[must_use]
+pub fn id_digits(mut number: u64) -> [u8; ID_BYTES] {
+    let mut digits = [b'0'; ID_BYTES];
+    for digit in digits.iter_mut().rev() {
+        let [low, ..] = (number % 10).to_le_bytes();
+        *digit += low;
+        number /= 10;
+    }
+    digits
+}

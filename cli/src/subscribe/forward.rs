@@ -185,11 +185,8 @@ mod tests {
 
     #[test]
     fn attributes_are_headers_whatever_is_in_them() {
-        let mut message = ReceivedMessage::new(
-            AckId::from("a"),
-            MessageId::from_utf8("7".into()).unwrap(),
-            "{}",
-        );
+        let mut message =
+            ReceivedMessage::new(AckId::from("a"), MessageId::from_utf8("7").unwrap(), "{}");
         message.ordering_key = "k\n".to_owned();
         message
             .attributes

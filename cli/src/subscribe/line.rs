@@ -57,7 +57,7 @@ mod tests {
     use pubsink_core::subscribe::{AckId, ReceivedMessage};
 
     fn written(change: impl FnOnce(&mut ReceivedMessage)) -> String {
-        let id = MessageId::from_utf8("7".into()).unwrap();
+        let id = MessageId::from_utf8("7").unwrap();
         let mut message = ReceivedMessage::new(AckId::from("a"), id, "two\nlines");
         change(&mut message);
         let context = Context::new(message, "projects/p/subscriptions/s");

@@ -81,6 +81,8 @@ fn the_help_of_publish_tells_the_default_of_every_flag_that_has_one() {
         ("--sink-concurrency <N>", "[default: 8]"),
         ("--ordering-on-failure <WHAT>", "[default: continue]"),
         ("--max-stopped-keys <N>", "[default: 1024]"),
+        ("--gzip-above <BYTES>", "[default: none are compressed]"),
+        ("--gzip-level <N>", "[default: 1]"),
     ] {
         let line = help
             .lines()

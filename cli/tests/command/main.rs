@@ -15,6 +15,7 @@ mod demo;
 mod describe;
 mod emulator;
 mod failures;
+mod gzip;
 mod headers;
 mod help;
 mod input;

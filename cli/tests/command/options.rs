@@ -33,6 +33,7 @@ fn an_option_out_of_range_is_named_with_value_and_range() {
         ("--batch-max-inflight", "0", "at least 1"),
         ("--sink-concurrency", "0", "at least 1"),
         ("--max-stopped-keys", "0", "at least 1"),
+        ("--gzip-above", "10485761", "0 to 10485760"),
     ] {
         let unit = if flag.ends_with("-ms") { " ms" } else { "" };
         let words = format!("pubsink: {flag} is \"{value}{unit}\"; it must be {range}\n");
@@ -41,6 +42,13 @@ fn an_option_out_of_range_is_named_with_value_and_range() {
     let said = refused(&["--ordering-key", &"é".repeat(513)]);
     assert!(said.contains("--ordering-key is "), "{said}");
     assert!(said.contains("must be at most 1024 bytes"), "{said}");
+    for level in ["0", "10"] {
+        let said = refused(&["--gzip-above", "0", "--gzip-level", level]);
+        let words = format!("pubsink: --gzip-level is \"{level}\"; it must be 1 to 9\n");
+        assert_eq!(said, words);
+    }
+    let said = refused(&["--gzip-level", "5"]);
+    assert!(said.contains("--gzip-above <BYTES>"), "{said}");
     let said = refused(&["--max-attempts", "0"]);
     assert!(
         said.contains("'0' for '--max-attempts <N>': 0 is not in 1.."),

@@ -248,6 +248,13 @@ impl Running {
         eventually(part, || self.stderr.so_far().contains(part));
     }
 
+    /// Waits until so many lines are on standard output.
+    pub(crate) fn wrote_lines(&self, count: usize) {
+        eventually("lines on standard output", || {
+            self.stdout.so_far().lines().count() >= count
+        });
+    }
+
     /// Writes more input.
     pub(crate) fn write(&mut self, input: &str) {
         let mut stdin = self.writer.take().unwrap().join().unwrap();

@@ -1,5 +1,5 @@
-//! Any message of a stream is read or refused, the same way each time; what is read of it are
-//! slices of it.
+//! Any message of a stream is read or refused, the same way each time; ack ids and data are slices
+//! of it.
 
 use bytes::Bytes;
 use pubsink_core::subscribe::{Confirmations, IdFailure};
@@ -23,7 +23,6 @@ pub(crate) fn run(data: &[u8]) {
         assert!(!message.message_id.as_str().is_empty());
         assert_ne!(message.delivery_attempt, Some(0));
         within(message.ack_id.as_str().as_bytes());
-        within(message.message_id.as_str().as_bytes());
         within(&message.data);
         read += message.bytes();
     }

@@ -1,5 +1,6 @@
 //! The publisher's options, each checked when they are built.
 
+mod compression;
 mod endpoint;
 mod names;
 mod ordering;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use http::Uri;
 
+pub use compression::Compression;
 pub(crate) use endpoint::URL_MAX_BYTES;
 pub use endpoint::{DEFAULT_ENDPOINT, Endpoint};
 pub use names::{ProjectId, SubscriptionId, TopicId};
@@ -37,6 +39,7 @@ pub struct PublisherOptions {
 #[derive(Debug, Clone)]
 struct Settings {
     wire: Wire,
+    compression: Compression,
     ordering_key: OrderingKey,
     ordering_on_failure: OrderingOnFailure,
     max_stopped_keys: usize,
@@ -65,6 +68,7 @@ impl PublisherOptions {
             endpoint: Ok(DEFAULT_ENDPOINT.to_owned()),
             settings: Settings {
                 wire: Wire::Rest,
+                compression: Compression::Off,
                 ordering_key: OrderingKey::None,
                 ordering_on_failure: OrderingOnFailure::Continue,
                 max_stopped_keys: 1_024,
@@ -215,6 +219,9 @@ plain_options! {
     /// How to speak to Pub/Sub. Default REST. gRPC sends the same messages in fewer bytes and costs
     /// both sides less; over REST a request needs no HTTP/2.
     wire: Wire;
+    /// Whether the bodies of requests are compressed. Default off. What counts as their size, for every
+    /// limit, is what they are before.
+    compression: Compression;
     /// What a failed message does to the later ones of its ordering key. Default: they go on.
     ordering_on_failure: OrderingOnFailure;
     /// The most ordering keys that are remembered as stopped, with
@@ -281,6 +288,7 @@ impl Settings {
         check("batch_queue_tenant", self.batch_queue_tenant, any.clone())?;
         check("batch_max_inflight", self.batch_max_inflight, any.clone())?;
         check("sink_concurrency", self.sink_concurrency, any)?;
+        self.compression.check()?;
         match &self.ordering_key {
             OrderingKey::Fixed(key) if key.len() > ORDERING_KEY_MAX_BYTES => {
                 let value = format!("{} bytes long", key.len());

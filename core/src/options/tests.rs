@@ -25,6 +25,7 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!(options.ordering_on_failure(), OrderingOnFailure::Continue);
     assert_eq!(options.max_stopped_keys(), 1_024);
     assert!(!options.trace_context());
+    assert_eq!(options.compression(), Compression::Off);
     let url = options.publish_url().to_string();
     assert_eq!(
         url,
@@ -91,6 +92,26 @@ fn each_option_refuses_what_lies_outside_its_range() {
         ),
         ("sink_concurrency", |b| b.sink_concurrency(0), "at least 1"),
         ("max_stopped_keys", |b| b.max_stopped_keys(0), "at least 1"),
+        (
+            "gzip_above",
+            |b| b.compression(Compression::gzip(10_485_761)),
+            "0 to 10485760",
+        ),
+        (
+            "gzip_level",
+            |b| b.compression(Compression::Gzip { above: 0, level: 0 }),
+            "1 to 9",
+        ),
+        (
+            "gzip_level",
+            |b| {
+                b.compression(Compression::Gzip {
+                    above: 0,
+                    level: 10,
+                })
+            },
+            "1 to 9",
+        ),
     ];
     for (option, set, expected) in cases {
         let error = set(builder()).build().unwrap_err();
@@ -115,13 +136,18 @@ fn the_edges_of_each_range_are_inside_it() {
         .batch_queue_tenant(1)
         .batch_max_inflight(1)
         .sink_concurrency(1)
-        .max_stopped_keys(1);
+        .max_stopped_keys(1)
+        .compression(Compression::Gzip { above: 0, level: 1 });
     assert!(least.build().is_ok());
     let most = builder()
         .batch_linger(Duration::from_millis(60_000))
         .batch_max_entries(1_000)
         .batch_max_bytes(7_500_000)
-        .max_message_bytes(10_000_000);
+        .max_message_bytes(10_000_000)
+        .compression(Compression::Gzip {
+            above: 10_485_760,
+            level: 9,
+        });
     assert!(most.build().is_ok());
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use super::body::{Body, Content};
 use crate::attributes::Attributes;
 use crate::delivery::DeliveryContext;
 use crate::envelope::Envelope;
@@ -61,34 +62,13 @@ impl fmt::Debug for Message {
 /// bad message never costs the machine, or another message, anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
-    content: Content,
-    attributes: Attributes,
-    ordering_key: Text,
+    body: Body,
     tenant: Option<Text>,
-    sizes: Sizes,
     attempt: u32,
     direct: bool,
     resumes_key: bool,
     /// None where there is nothing to say.
     diagnostics: Option<Box<Diagnostics>>,
-}
-
-/// What becomes the message's data.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Content {
-    /// Data as it is.
-    Plain(Bytes),
-    /// A hook, encoded when its request is. In a box, since an admission is moved often.
-    Hook(Box<HookMessage>),
-}
-
-impl fmt::Debug for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(data) => f.debug_struct("Plain").field("len", &data.len()).finish(),
-            Self::Hook(hook) => f.debug_tuple("Hook").field(hook).finish(),
-        }
-    }
 }
 
 impl Admission {
@@ -98,21 +78,19 @@ impl Admission {
     ///
     /// A permanent [`Failure`] that names the rule, the value and the limit.
     pub fn message(message: Message, options: &PublisherOptions) -> Result<Self, Failure> {
-        let admission = Self {
-            content: Content::Plain(message.data),
-            attributes: message.attributes,
-            ordering_key: message.ordering_key.into(),
+        let content = Content::Plain(message.data);
+        let key = message.ordering_key.into();
+        Ok(Self {
+            body: checked(content, message.attributes, key, options).map_err(permanent)?,
             tenant: message
                 .tenant
                 .filter(|tenant| !tenant.is_empty())
                 .map(Text::from),
-            sizes: Sizes::default(),
             attempt: 1,
             direct: !options.batch(),
             resumes_key: false,
             diagnostics: None,
-        };
-        admission.checked(options)
+        })
     }
 
     /// Turns a hook into its message and checks it. It is encoded later, with its request.
@@ -139,18 +117,23 @@ impl Admission {
         {
             trace.write(&mut attributes);
         }
-        let admission = Self {
-            content: Content::Hook(Box::new(hook)),
-            attributes,
-            ordering_key: ordering_key.into(),
+        let content = Content::Hook(Box::new(hook));
+        let body = match checked(content, attributes, ordering_key.into(), options) {
+            Ok(body) => body,
+            Err(reason) => {
+                let mut failure = permanent(reason);
+                failure.diagnostics = diagnostics;
+                return Err(failure);
+            }
+        };
+        Ok(Self {
+            body,
             tenant: envelope.tenant().map(Text::new),
-            sizes: Sizes::default(),
             attempt: context.attempt.max(1),
             direct: !(options.batch() && context.batch),
             resumes_key: context.resume_key,
             diagnostics: boxed(diagnostics),
-        };
-        admission.checked(options)
+        })
     }
 
     /// The same message as attempt number `attempt`, from 1.
@@ -184,7 +167,7 @@ impl Admission {
     /// The bytes of data, attributes and ordering key: what it counts against the ceilings.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.sizes.message
+        self.body.sizes().message
     }
 
     /// Whose message it is.
@@ -196,19 +179,12 @@ impl Admission {
     /// Its ordering key; empty where it has none.
     #[must_use]
     pub fn ordering_key(&self) -> &Text {
-        &self.ordering_key
+        self.body.ordering_key()
     }
 
-    pub(crate) fn content(&self) -> &Content {
-        &self.content
-    }
-
-    pub(crate) fn attributes(&self) -> &Attributes {
-        &self.attributes
-    }
-
-    pub(crate) fn sizes(&self) -> Sizes {
-        self.sizes
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn body(&self) -> &Body {
+        &self.body
     }
 
     pub(crate) fn attempt(&self) -> u32 {
@@ -227,24 +203,9 @@ impl Admission {
         self.diagnostics.take()
     }
 
-    /// Measures the message and checks it against every limit.
-    fn checked(mut self, options: &PublisherOptions) -> Result<Self, Failure> {
-        let data = match &self.content {
-            Content::Plain(data) => data.len(),
-            Content::Hook(hook) => hook.encoded_len(),
-        };
-        self.sizes = measure(data, &self.attributes, &self.ordering_key);
-        let checked = check_rules(data, &self.attributes, &self.ordering_key)
-            .map_err(Reason::InvalidMessage)
-            .and_then(|()| check_sizes(&self.sizes, options));
-        match checked {
-            Ok(()) => Ok(self),
-            Err(reason) => {
-                let mut failure = permanent(reason);
-                failure.diagnostics = unboxed(self.diagnostics);
-                Err(failure)
-            }
-        }
+    /// What is sent of it, the number of its attempt, and its diagnostics.
+    pub(super) fn into_parts(self) -> (Body, u32, Option<Box<Diagnostics>>) {
+        (self.body, self.attempt, self.diagnostics)
     }
 }
 
@@ -266,6 +227,19 @@ fn permanent(reason: Reason) -> Failure {
     Failure::new(class, reason)
 }
 
+/// Measures what is sent of a message and checks it against every limit.
+fn checked(
+    content: Content,
+    attributes: Attributes,
+    ordering_key: Text,
+    options: &PublisherOptions,
+) -> Result<Body, Reason> {
+    let sizes = measure(content.len(), &attributes, &ordering_key);
+    check_rules(sizes.data, &attributes, &ordering_key).map_err(Reason::InvalidMessage)?;
+    check_sizes(&sizes, options)?;
+    Ok(Body::new(content, attributes, ordering_key, sizes))
+}
+
 fn check_rules(
     data: usize,
     attributes: &Attributes,
@@ -280,8 +254,11 @@ fn check_rules(
             max: ATTRIBUTES_MAX,
         });
     }
-    for (name, value) in attributes.iter() {
-        check_attribute(name, value)?;
+    // They may be shared by many messages, and were looked at as they were made.
+    if attributes.may_break_a_rule() {
+        for (name, value) in attributes.iter() {
+            check_attribute(name, value)?;
+        }
     }
     if ordering_key.len() > ORDERING_KEY_MAX_BYTES {
         return Err(InvalidMessage::OrderingKeyTooLong {

@@ -7,52 +7,55 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place(u64);
 
-/// Arrival times of waiting messages, oldest first.
+/// Arrival times of waiting messages, oldest first, each with how many came then and still wait.
 ///
-/// Turns between tenants take messages out of the middle; a place is emptied when its message
-/// leaves and dropped once it is the oldest. Since every turn reaches the oldest message, few
-/// empty places ever stand behind one.
+/// Turns between tenants take messages out of the middle; a time is dropped once it is the oldest
+/// and nothing of it waits. Since every turn reaches the oldest message, few times that nothing
+/// waits of ever stand behind one.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     first: u64,
-    places: VecDeque<Option<Instant>>,
+    times: VecDeque<(Instant, usize)>,
 }
 
 impl Arrivals {
     pub(super) fn push(&mut self, at: Instant) -> Place {
-        self.places.push_back(Some(at));
-        Place(self.first + self.places.len() as u64 - 1)
+        match self.times.back_mut() {
+            Some((last, waiting)) if *last == at => *waiting += 1,
+            _ => self.times.push_back((at, 1)),
+        }
+        Place(self.first + self.times.len() as u64 - 1)
     }
 
     pub(super) fn remove(&mut self, place: Place) {
         let index = usize::try_from(place.0 - self.first);
-        if let Some(at) = index.ok().and_then(|index| self.places.get_mut(index)) {
-            *at = None;
+        if let Some((_, waiting)) = index.ok().and_then(|index| self.times.get_mut(index)) {
+            *waiting -= 1;
         }
-        while let Some(None) = self.places.front() {
-            self.places.pop_front();
+        while let Some((_, 0)) = self.times.front() {
+            self.times.pop_front();
             self.first += 1;
+        }
+        if self.times.is_empty() && self.times.capacity() > KEEP {
+            self.times = VecDeque::new();
         }
     }
 
     pub(super) fn oldest(&self) -> Option<Instant> {
-        self.places.front().copied().flatten()
+        self.times.front().map(|(at, _)| *at)
     }
 }
+
+/// Room for more than this many is given back once it is not used.
+const KEEP: usize = 4_096;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use crate::publish::testing::at;
 
     #[test]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "simulated time has to begin somewhere"
-    )]
     fn the_oldest_is_known_whatever_leaves_first() {
-        let start = Instant::now();
-        let at = |ms| start + Duration::from_millis(ms);
         let mut arrivals = Arrivals::default();
         let places: Vec<_> = (0..4).map(|ms| arrivals.push(at(ms))).collect();
         arrivals.remove(places[1]);
@@ -65,6 +68,22 @@ mod tests {
         let next = arrivals.push(at(9));
         assert_eq!(arrivals.oldest(), Some(at(9)));
         arrivals.remove(next);
-        assert!(arrivals.places.is_empty());
+        assert!(arrivals.times.is_empty());
+    }
+
+    #[test]
+    fn messages_that_came_at_once_are_the_oldest_until_the_last_of_them_leaves() {
+        let mut arrivals = Arrivals::default();
+        let places: Vec<_> = [0, 0, 5, 5, 0].map(|ms| arrivals.push(at(ms))).into();
+        assert_eq!(arrivals.times.len(), 3);
+        arrivals.remove(places[1]);
+        assert_eq!(arrivals.oldest(), Some(at(0)));
+        arrivals.remove(places[2]);
+        arrivals.remove(places[0]);
+        assert_eq!(arrivals.oldest(), Some(at(5)));
+        arrivals.remove(places[3]);
+        assert_eq!(arrivals.oldest(), Some(at(0)));
+        arrivals.remove(places[4]);
+        assert!(arrivals.times.is_empty());
     }
 }

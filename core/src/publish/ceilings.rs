@@ -1,9 +1,6 @@
 //! What a publisher holds, from admission to settlement, and how much it may.
 
-use std::collections::HashMap;
-
-use foldhash::fast::FixedState;
-
+use super::tenants::{TenantId, Tenants};
 use crate::options::PublisherOptions;
 use crate::reason::{Ceiling, Reason};
 use crate::text::Text;
@@ -16,8 +13,7 @@ pub(super) struct Ceilings {
     max_tenant: usize,
     entries: usize,
     bytes: usize,
-    /// Entries of each tenant that has any. Only looked up, never iterated.
-    tenants: HashMap<Option<Text>, usize, FixedState>,
+    tenants: Tenants,
 }
 
 impl Ceilings {
@@ -28,7 +24,7 @@ impl Ceilings {
             max_tenant: options.batch_queue_tenant(),
             entries: 0,
             bytes: 0,
-            tenants: HashMap::default(),
+            tenants: Tenants::new(),
         }
     }
 
@@ -36,7 +32,11 @@ impl Ceilings {
     ///
     /// A message larger than the ceiling itself is taken when nothing else is held: refused, it
     /// could never be sent.
-    pub(super) fn admit(&mut self, tenant: Option<&Text>, bytes: usize) -> Result<(), Reason> {
+    pub(super) fn admit(
+        &mut self,
+        tenant: Option<&Text>,
+        bytes: usize,
+    ) -> Result<TenantId, Reason> {
         let full = |ceiling, max| Err(Reason::BatchQueueFull { ceiling, max });
         if self.entries >= self.max_entries {
             return full(Ceiling::Entries, self.max_entries);
@@ -44,25 +44,17 @@ impl Ceilings {
         if self.entries > 0 && self.bytes.saturating_add(bytes) > self.max_bytes {
             return full(Ceiling::Bytes, self.max_bytes);
         }
-        let tenant = self.tenants.entry(tenant.cloned()).or_default();
-        if *tenant >= self.max_tenant {
+        let Some(tenant) = self.tenants.admit(tenant, self.max_tenant) else {
             return full(Ceiling::Tenant, self.max_tenant);
-        }
-        *tenant += 1;
+        };
         self.entries += 1;
         self.bytes += bytes;
-        Ok(())
+        Ok(tenant)
     }
 
     /// One message of `tenant` is settled.
-    pub(super) fn release(&mut self, tenant: Option<&Text>, bytes: usize) {
-        let key = tenant.cloned();
-        if let Some(count) = self.tenants.get_mut(&key) {
-            *count -= 1;
-            if *count == 0 {
-                self.tenants.remove(&key);
-            }
-        }
+    pub(super) fn release(&mut self, tenant: TenantId, bytes: usize) {
+        self.tenants.release(tenant);
         self.entries -= 1;
         self.bytes -= bytes;
     }
@@ -92,7 +84,7 @@ mod tests {
         Ceilings::new(&options.build().unwrap())
     }
 
-    fn refused(result: Result<(), Reason>) -> Ceiling {
+    fn refused(result: Result<TenantId, Reason>) -> Ceiling {
         match result {
             Err(Reason::BatchQueueFull { ceiling, .. }) => ceiling,
             other => panic!("{other:?}"),
@@ -104,12 +96,12 @@ mod tests {
         let (a, b) = (Text::new("a"), Text::new("b"));
         let mut held = ceilings(3, 10, 2);
         held.admit(Some(&a), 4).unwrap();
-        held.admit(Some(&a), 4).unwrap();
+        let first = held.admit(Some(&a), 4).unwrap();
         assert_eq!(refused(held.admit(Some(&a), 1)), Ceiling::Tenant);
         assert_eq!(refused(held.admit(None, 3)), Ceiling::Bytes);
         held.admit(None, 2).unwrap();
         assert_eq!(refused(held.admit(Some(&b), 0)), Ceiling::Entries);
-        held.release(Some(&a), 4);
+        held.release(first, 4);
         held.admit(Some(&a), 4).unwrap();
         assert_eq!((held.entries(), held.bytes(), held.tenants()), (3, 10, 2));
     }
@@ -117,10 +109,10 @@ mod tests {
     #[test]
     fn a_refusal_counts_nothing_and_an_idle_tenant_costs_nothing() {
         let mut held = ceilings(8, 100, 1);
-        held.admit(None, 60).unwrap();
+        let none = held.admit(None, 60).unwrap();
         assert!(held.admit(Some(&Text::new("a")), 60).is_err());
         assert_eq!((held.entries(), held.bytes(), held.tenants()), (1, 60, 1));
-        held.release(None, 60);
+        held.release(none, 60);
         assert_eq!((held.entries(), held.bytes(), held.tenants()), (0, 0, 0));
     }
 

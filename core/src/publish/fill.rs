@@ -11,8 +11,8 @@ pub(super) struct BatchLimits {
     data: usize,
     /// Of the body as JSON; over gRPC there is none.
     body: usize,
-    /// The topic's name, which the protobuf of a request carries.
-    topic_name: String,
+    /// Of the messages' protobuf, beside the topic's name.
+    protobuf: usize,
 }
 
 impl BatchLimits {
@@ -24,8 +24,13 @@ impl BatchLimits {
                 Wire::Rest => REQUEST_MAX_BODY_BYTES,
                 Wire::Grpc => usize::MAX,
             },
-            topic_name: options.topic_name().to_owned(),
+            protobuf: REQUEST_MAX_PROTOBUF_BYTES - protobuf_len(options.topic_name(), 0),
         }
+    }
+
+    /// How many of `messages` may be in one request.
+    pub(super) fn room(&self, messages: usize) -> usize {
+        self.entries.min(messages)
     }
 
     /// One message a request.
@@ -47,18 +52,26 @@ pub(super) struct Fill {
 }
 
 impl Fill {
-    pub(super) fn add(&mut self, sizes: Sizes) {
+    pub(super) fn add(&mut self, sizes: &Sizes) {
         self.entries += 1;
         self.data += sizes.data;
         self.json += sizes.json;
         self.protobuf += sizes.protobuf;
     }
 
-    pub(super) fn remove(&mut self, sizes: Sizes) {
+    pub(super) fn remove(&mut self, sizes: &Sizes) {
         self.entries -= 1;
         self.data -= sizes.data;
         self.json -= sizes.json;
         self.protobuf -= sizes.protobuf;
+    }
+
+    /// Takes off all that are in `other`.
+    pub(super) fn remove_all(&mut self, other: &Self) {
+        self.entries -= other.entries;
+        self.data -= other.data;
+        self.json -= other.json;
+        self.protobuf -= other.protobuf;
     }
 
     /// How many messages these are.
@@ -67,7 +80,7 @@ impl Fill {
     }
 
     /// Whether one more message fits. The first always does: alone it was checked at admission.
-    pub(super) fn takes(&self, sizes: Sizes, limits: &BatchLimits) -> bool {
+    pub(super) fn takes(&self, sizes: &Sizes, limits: &BatchLimits) -> bool {
         let mut with = *self;
         with.add(sizes);
         self.entries == 0 || !with.is_over(limits)
@@ -82,7 +95,7 @@ impl Fill {
         self.entries > limits.entries
             || self.data > limits.data
             || body_len(self.json) > limits.body
-            || protobuf_len(&limits.topic_name, self.protobuf) > REQUEST_MAX_PROTOBUF_BYTES
+            || self.protobuf > limits.protobuf
     }
 }
 
@@ -112,12 +125,12 @@ mod tests {
 
     fn fitting_over(wire: Wire, sizes: Sizes) -> usize {
         let (mut fill, limits) = (Fill::default(), limits(wire));
-        while fill.takes(sizes, &limits) {
+        while fill.takes(&sizes, &limits) {
             assert!(!fill.is_full(&limits) || fill.entries == 0);
-            fill.add(sizes);
+            fill.add(&sizes);
         }
         assert!({
-            fill.add(sizes);
+            fill.add(&sizes);
             fill.is_full(&limits)
         });
         fill.entries - 1
@@ -150,12 +163,12 @@ mod tests {
     fn what_leaves_is_taken_off_by_every_measure() {
         let (one, other) = (of(1, 20, 300), of(4_000, 50_000, 600_000));
         let mut fill = Fill::default();
-        fill.add(one);
+        fill.add(&one);
         let alone = fill;
-        fill.add(other);
-        fill.remove(other);
+        fill.add(&other);
+        fill.remove(&other);
         assert_eq!(fill, alone);
-        fill.remove(one);
+        fill.remove(&one);
         assert_eq!(fill, Fill::default());
     }
 }

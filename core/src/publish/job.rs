@@ -2,11 +2,8 @@
 
 use std::ops::Range;
 
-use super::admission::Admission;
-use super::entry::{Entry, Kind};
-use super::flushes::Stretch;
-use super::waiting::Batch;
-use crate::failure::Diagnostics;
+use super::body::Body;
+use super::entry::{Batch, Kind, Member};
 use crate::text::Text;
 use crate::wire::EncodedPublish;
 
@@ -21,7 +18,7 @@ pub(super) struct Job<T> {
     /// Its messages; what is settled is taken out.
     members: Vec<Option<Member<T>>>,
     /// The messages themselves, until they are handed out to be encoded.
-    pub(super) fresh: Option<Vec<Admission>>,
+    pub(super) fresh: Option<Vec<Body>>,
     /// Parts that wait, the next one last.
     parts: Vec<Range<usize>>,
     /// Parts that have a request.
@@ -29,48 +26,15 @@ pub(super) struct Job<T> {
     encoded: Option<EncodedPublish>,
 }
 
-/// What a message needs when it is settled.
-#[derive(Debug)]
-pub(super) struct Member<T> {
-    pub(super) tag: T,
-    pub(super) attempt: u32,
-    pub(super) tenant: Option<Text>,
-    pub(super) size: usize,
-    pub(super) stretch: Stretch,
-    pub(super) diagnostics: Option<Box<Diagnostics>>,
-}
-
-impl<T> Member<T> {
-    /// Takes a message apart: what settles it, and what is sent of it.
-    pub(super) fn new(mut entry: Entry<T>) -> (Self, Admission) {
-        let member = Self {
-            tag: entry.tag,
-            attempt: entry.admission.attempt(),
-            tenant: entry.admission.tenant().cloned(),
-            size: entry.admission.size(),
-            stretch: entry.stretch,
-            diagnostics: entry.admission.take_diagnostics(),
-        };
-        (member, entry.admission)
-    }
-}
-
 impl<T> Job<T> {
-    pub(super) fn new(kind: Kind, batch: Batch<T>) -> Self {
-        let mut members = Vec::with_capacity(batch.entries.len());
-        let mut fresh = Vec::with_capacity(batch.entries.len());
-        for entry in batch.entries {
-            let (member, admission) = Member::new(entry);
-            members.push(Some(member));
-            fresh.push(admission);
-        }
+    pub(super) fn new(kind: Kind, key: Option<Text>, batch: Batch<T>) -> Self {
         Self {
             kind,
-            key: batch.key,
-            parts: std::iter::once(0..members.len()).collect(),
-            len: members.len(),
-            members,
-            fresh: Some(fresh),
+            key,
+            parts: std::iter::once(0..batch.len()).collect(),
+            len: batch.len(),
+            members: batch.members,
+            fresh: Some(batch.bodies),
             active: 0,
             encoded: None,
         }
@@ -151,9 +115,12 @@ mod tests {
     use crate::publish::testing::{at, entry};
 
     fn job(count: u32, key: Option<&str>) -> Job<u32> {
-        let entries = (0..count).map(|tag| entry(tag, "/", at(0))).collect();
-        let key = key.map(Text::new);
-        Job::new(Kind::Batched, Batch { key, entries })
+        let mut batch = Batch::with_room(0);
+        for tag in 0..count {
+            let entry = entry(tag, "/", at(0));
+            batch.push(entry.member, entry.body);
+        }
+        Job::new(Kind::Batched, key.map(Text::new), batch)
     }
 
     #[test]

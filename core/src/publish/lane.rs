@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::entry::{Entry, Kind};
+use super::entry::{Batch, Entry, Kind};
 use super::fill::{BatchLimits, Fill};
 
 /// One ordering key's messages, in the order they were admitted. One request of it is in flight
@@ -37,8 +37,8 @@ impl<T> Lane<T> {
     }
 
     pub(super) fn push(&mut self, entry: Entry<T>) {
-        if Kind::of(&entry.admission) == Kind::Batched {
-            self.batched.add(entry.admission.sizes());
+        if entry.kind == Kind::Batched {
+            self.batched.add(&entry.body.sizes());
         }
         self.entries.push_back(entry);
     }
@@ -56,20 +56,22 @@ impl<T> Lane<T> {
     }
 
     /// Takes the messages at its head that leave the same way and fit one request.
-    pub(super) fn take(&mut self, limits: &BatchLimits) -> Vec<Entry<T>> {
+    pub(super) fn take(&mut self, limits: &BatchLimits) -> Batch<T> {
         let mut fill = Fill::default();
-        let mut taken = Vec::new();
-        let kind = self.entries.front().map(|head| Kind::of(&head.admission));
+        let kind = self.entries.front().map(|head| head.kind);
+        let mut taken = Batch::with_room(limits.room(self.entries.len()));
         while let Some(next) = self.entries.front() {
-            let sizes = next.admission.sizes();
-            if Some(Kind::of(&next.admission)) != kind || !fill.takes(sizes, limits) {
+            let sizes = next.body.sizes();
+            if Some(next.kind) != kind || !fill.takes(&sizes, limits) {
                 break;
             }
-            fill.add(sizes);
+            fill.add(&sizes);
             if kind == Some(Kind::Batched) {
-                self.batched.remove(sizes);
+                self.batched.remove(&sizes);
             }
-            taken.extend(self.entries.pop_front());
+            if let Some(Entry { member, body, .. }) = self.entries.pop_front() {
+                taken.push(member, body);
+            }
         }
         taken
     }
@@ -101,7 +103,7 @@ mod tests {
         assert_eq!(tags(&lane.take(&direct)), [4]);
         assert_eq!(tags(&lane.take(&direct)), [5]);
         assert_eq!(tags(&lane.take(&batched)), [6]);
-        assert!(lane.take(&batched).is_empty());
+        assert_eq!(lane.take(&batched).len(), 0);
     }
 
     #[test]

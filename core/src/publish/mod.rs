@@ -13,6 +13,7 @@
 
 mod admission;
 mod arrivals;
+mod body;
 mod ceilings;
 mod entry;
 mod fill;
@@ -28,10 +29,12 @@ mod stopped;
 mod tenants;
 #[cfg(test)]
 mod testing;
+mod turns;
 mod waiting;
 
+pub(crate) use admission::unboxed;
 pub use admission::{Admission, Message};
-pub(crate) use admission::{Content, unboxed};
+pub(crate) use body::{Body, Content};
 pub use io::{Gauges, Input, Misuse, Output, Step, WaitReason};
 pub use machine::{AUTHORIZE_TIMEOUT, Publisher};
 #[cfg(feature = "test-util")]

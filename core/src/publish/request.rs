@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 
-use super::admission::Admission;
+use super::body::Body;
 use crate::options::{PublisherOptions, Wire};
 use crate::reason::{Reason, TransportKind};
 use crate::text::Text;
@@ -39,9 +39,9 @@ pub struct PublishRequest {
 #[derive(Debug)]
 pub(super) enum Payload {
     /// A new batch.
-    Fresh(Vec<Admission>),
+    Fresh(Vec<Body>),
     /// Messages that were encoded before.
-    Again(EncodedPublish),
+    Again(Box<EncodedPublish>),
 }
 
 impl PublishRequest {
@@ -87,16 +87,27 @@ impl PublishRequest {
     /// The same in a buffer that was used before, as [`Response::take_buffer`] gives it back:
     /// memory that is new costs more than what is written to it.
     #[must_use]
-    pub fn encode_in(self, buffer: Vec<u8>) -> (Request<Bytes>, Sent) {
+    pub fn encode_in(self, mut buffer: Vec<u8>) -> (Request<Bytes>, Sent) {
+        self.encode_with(|| std::mem::take(&mut buffer))
+    }
+
+    /// The same in as many buffers as it takes: one, two where its body is compressed, none where it
+    /// was encoded before.
+    #[must_use]
+    pub fn encode_with(self, mut buffer: impl FnMut() -> Vec<u8>) -> (Request<Bytes>, Sent) {
         let encoded = match self.payload {
-            Payload::Fresh(messages) => wire::encode(&self.options, messages.iter(), buffer),
-            Payload::Again(encoded) => encoded,
+            Payload::Fresh(messages) => wire::encode(&self.options, messages.iter(), buffer()),
+            Payload::Again(encoded) => *encoded,
         };
-        let request = wire::http_request(&self.options, encoded.body(), self.token.as_ref());
+        let body = encoded.body();
+        let compressed = wire::compress(&self.options, &body, buffer);
+        let (token, smaller) = (self.token.as_ref(), compressed.as_ref());
+        let request = wire::http_request(&self.options, body, smaller, token);
         let sent = Sent {
             id: self.id,
             token: self.token,
             encoded,
+            compressed,
         };
         (request, sent)
     }
@@ -108,6 +119,8 @@ pub struct Sent {
     id: RequestId,
     token: Option<Token>,
     encoded: EncodedPublish,
+    /// What it was compressed to, kept for its buffer.
+    compressed: Option<Bytes>,
 }
 
 impl Sent {
@@ -135,6 +148,7 @@ impl Sent {
         Response {
             id: self.id,
             encoded: self.encoded,
+            compressed: self.compressed,
             verdict,
             #[cfg(feature = "test-util")]
             arrived: Box::new(Arrived::Reply {
@@ -155,6 +169,7 @@ impl Sent {
         Response {
             id: self.id,
             encoded: self.encoded,
+            compressed: self.compressed,
             #[cfg(feature = "test-util")]
             arrived: Box::new(Arrived::Failure(kind, detail.clone())),
             verdict: Verdict::Transient {
@@ -173,6 +188,7 @@ impl Sent {
 pub struct Response {
     pub(super) id: RequestId,
     pub(super) encoded: EncodedPublish,
+    compressed: Option<Bytes>,
     pub(super) verdict: Verdict,
     #[cfg(feature = "test-util")]
     arrived: Box<Arrived>,
@@ -206,11 +222,15 @@ impl Response {
         self.id
     }
 
-    /// Takes the buffer the request was encoded in, to be used again: where its messages were
+    /// Takes a buffer the request was encoded in, to be used again: where its messages were
     /// stored, so that nothing of it is sent again, and where the HTTP client has let go of it.
+    /// There are two where the body was compressed; the last one is the larger.
     pub fn take_buffer(&mut self) -> Option<Vec<u8>> {
         match self.verdict {
-            Verdict::Delivered(_) => self.encoded.take_buffer(),
+            Verdict::Delivered(_) => {
+                let compressed = self.compressed.take().and_then(wire::take_buffer);
+                compressed.or_else(|| self.encoded.take_buffer())
+            }
             _ => None,
         }
     }

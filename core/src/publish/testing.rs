@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::admission::{Admission, Message};
-use super::entry::Entry;
+use super::entry::{Batch, Entry, Kind, Member};
 use super::flushes::Flushes;
+use super::tenants::{TenantId, Tenants};
 use crate::options::{PublisherOptions, PublisherOptionsBuilder};
 
 /// `ms` after the beginning of simulated time.
@@ -36,15 +37,29 @@ pub(super) fn admission(size: usize, how: &str) -> Admission {
     Admission::message(message, &builder().batch(!direct).build().unwrap()).unwrap()
 }
 
+/// Its tenant is the first there is, or none.
 pub(super) fn entry(tag: u32, how: &str, arrival: Instant) -> Entry<u32> {
+    entry_of(&mut Tenants::new(), tag, how, arrival)
+}
+
+pub(super) fn entry_of(tenants: &mut Tenants, tag: u32, how: &str, arrival: Instant) -> Entry<u32> {
+    let admission = admission(1, how);
+    let tenant = tenants.admit(admission.tenant(), usize::MAX);
+    let (tenant, stretch) = (
+        tenant.unwrap_or(TenantId::NONE),
+        Flushes::<u32>::new().admit(),
+    );
+    let kind = Kind::of(&admission);
+    let (member, body) = Member::new(tag, admission, tenant, stretch);
     Entry {
-        tag,
-        admission: admission(1, how),
-        stretch: Flushes::<u32>::new().admit(),
+        kind,
         arrival,
+        member,
+        body,
     }
 }
 
-pub(super) fn tags(entries: &[Entry<u32>]) -> Vec<u32> {
-    entries.iter().map(|entry| entry.tag).collect()
+pub(super) fn tags(batch: &Batch<u32>) -> Vec<u32> {
+    let members = batch.members.iter().flatten();
+    members.map(|member| member.tag).collect()
 }

@@ -5,23 +5,14 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 
-use super::admission::Admission;
-use super::entry::{Entry, Kind};
+use super::body::Body;
+use super::entry::{Batch, Entry, Kind, Member};
 use super::fill::BatchLimits;
-use super::flushes::Stretch;
 use super::lane::{Lane, LaneState};
 use super::linger::Linger;
 use super::outlet::Outlet;
 use crate::options::PublisherOptions;
 use crate::text::Text;
-
-/// The messages of one request to be.
-#[derive(Debug)]
-pub(super) struct Batch<T> {
-    /// The ordering key they share. Nothing else of it leaves before [`Waiting::release`].
-    pub(super) key: Option<Text>,
-    pub(super) entries: Vec<Entry<T>>,
-}
 
 /// Everything admitted and not yet in a request.
 ///
@@ -61,27 +52,28 @@ impl<T> Waiting<T> {
         self.lanes.len()
     }
 
-    pub(super) fn push(&mut self, tag: T, admission: Admission, stretch: Stretch, now: Instant) {
-        let entry = Entry {
-            tag,
-            admission,
-            stretch,
-            arrival: now,
-        };
+    /// Adds a message that came at `arrival` and leaves as `kind` says.
+    pub(super) fn push(&mut self, kind: Kind, arrival: Instant, member: Member<T>, body: Body) {
         self.len += 1;
-        let key = entry.admission.ordering_key();
+        let key = body.ordering_key();
         if key.is_empty() {
-            self.outlet(Kind::of(&entry.admission)).push(entry);
+            self.outlet(kind).push(arrival, member, body);
             return;
         }
         let key = key.clone();
         let lane = self.lanes.entry(key.clone()).or_insert_with(Lane::new);
-        lane.push(entry);
+        lane.push(Entry {
+            kind,
+            arrival,
+            member,
+            body,
+        });
         self.settle_in(&key);
     }
 
-    /// The next batch of `kind` that has to leave by `now`.
-    pub(super) fn take(&mut self, kind: Kind, now: Instant) -> Option<Batch<T>> {
+    /// The next batch of `kind` that has to leave by `now`, and the ordering key its messages share,
+    /// if any. Nothing else of the key leaves before [`Waiting::release`].
+    pub(super) fn take(&mut self, kind: Kind, now: Instant) -> Option<(Option<Text>, Batch<T>)> {
         self.end_lingers(now);
         let outlet = match kind {
             Kind::Batched => &mut self.batched,
@@ -95,21 +87,16 @@ impl<T> Waiting<T> {
             return None;
         }
         outlet.keyed_turn = !take_keyed;
-        let batch = if take_keyed {
+        let (key, batch) = if take_keyed {
             let key = outlet.ready.pop()?;
             let lane = self.lanes.get_mut(&key)?;
-            Batch {
-                entries: lane.take(&outlet.limits),
-                key: Some(key),
-            }
+            let batch = lane.take(&outlet.limits);
+            (Some(key), batch)
         } else {
-            Batch {
-                key: None,
-                entries: outlet.take(),
-            }
+            (None, outlet.take())
         };
-        self.len -= batch.entries.len();
-        Some(batch)
+        self.len -= batch.len();
+        Some((key, batch))
     }
 
     /// When the next batch of `kind` has to leave; an instant in the past means now.
@@ -190,7 +177,7 @@ impl<T> Waiting<T> {
         let Some(head) = lane.entries.front() else {
             return;
         };
-        let kind = Kind::of(&head.admission);
+        let kind = head.kind;
         let due = self.linger.due(head.arrival);
         let ready =
             kind == Kind::Direct || due <= head.arrival || lane.is_closed(&self.batched.limits);
@@ -216,7 +203,7 @@ impl<T> Waiting<T> {
         let Some(head) = lane.entries.front() else {
             return;
         };
-        let (kind, tenant) = (Kind::of(&head.admission), head.admission.tenant().cloned());
+        let (kind, tenant) = (head.kind, head.member.tenant);
         self.outlet(kind).ready.push(tenant, key.clone());
     }
 

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::failure::{Class, Delivered, Diagnostics, Failure, MessageId};
 use crate::text::TEXT_MAX_BYTES;
 
@@ -33,7 +31,7 @@ impl Receipt {
     /// A receipt with the id the destination gave.
     #[must_use]
     pub fn with_id(message_id: impl Into<String>) -> Self {
-        let message_id = Bytes::from(message_id.into());
+        let message_id = message_id.into();
         Self {
             message_id: MessageId::from_utf8(message_id),
             diagnostics: Diagnostics::default(),

@@ -1,30 +1,23 @@
 //! The messages in hand.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 
+use super::hash::Hashing;
 use super::io::DeliveryId;
 use super::leases::LeaseNo;
 use super::message::ReceivedMessage;
+use super::numbered::{No, Numbered};
 use super::outbox::Way;
 use super::settlement::Settlement;
 use crate::failure::MessageId;
 use crate::text::Text;
 
 /// The number of a message in hand: by it they are in the order of their arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct MessageNo(u64);
-
-#[cfg(test)]
-impl MessageNo {
-    pub(super) fn of(number: u64) -> Self {
-        Self(number)
-    }
-}
+pub(super) type MessageNo = No;
 
 /// A message in hand.
 #[derive(Debug)]
@@ -81,10 +74,11 @@ pub(super) struct Counts {
 /// The messages in hand.
 #[derive(Debug, Default)]
 pub(super) struct Hand {
-    last: u64,
-    messages: BTreeMap<MessageNo, InHand>,
-    /// Only looked up, never iterated. Without a random key, so that equal runs stay equal.
-    by_id: HashMap<MessageId, MessageNo, BuildHasherDefault<DefaultHasher>>,
+    messages: Numbered<InHand>,
+    /// In the order of their arrival, with some that are gone. The first is not.
+    order: VecDeque<MessageNo>,
+    /// Only looked up, never iterated.
+    by_id: HashMap<IdKey, MessageNo, Hashing>,
     counts: Counts,
 }
 
@@ -98,28 +92,28 @@ impl Hand {
     }
 
     pub(super) fn get(&self, no: MessageNo) -> Option<&InHand> {
-        self.messages.get(&no)
+        self.messages.get(no)
     }
 
     /// The message in hand that has this id. One without an id is like no other.
     pub(super) fn find(&self, id: &MessageId) -> Option<MessageNo> {
-        self.by_id.get(id).copied()
+        self.by_id.get(&IdKey::of(id)).copied()
     }
 
     pub(super) fn insert(&mut self, message: InHand) -> MessageNo {
-        self.last += 1;
-        let no = MessageNo(self.last);
-        if !message.id.as_str().is_empty() {
-            self.by_id.insert(message.id.clone(), no);
-        }
         self.counts.add(&message);
-        self.messages.insert(no, message);
+        let id = (!message.id.as_bytes().is_empty()).then(|| IdKey::of(&message.id));
+        let no = self.messages.insert(message);
+        if let Some(id) = id {
+            self.by_id.insert(id, no);
+        }
+        self.order.push_back(no);
         no
     }
 
     /// Changes a message in hand; its id stays.
     pub(super) fn change(&mut self, no: MessageNo, change: impl FnOnce(&mut InHand)) {
-        if let Some(message) = self.messages.get_mut(&no) {
+        if let Some(message) = self.messages.get_mut(no) {
             self.counts.remove(message);
             change(message);
             self.counts.add(message);
@@ -129,41 +123,107 @@ impl Hand {
     /// The id of a message that stays for long stops being a slice of the answer that brought it,
     /// which may be large.
     pub(super) fn detach(&mut self, no: MessageNo) {
-        let Some(message) = self.messages.get_mut(&no) else {
+        let Some(message) = self.messages.get_mut(no) else {
             return;
         };
-        let text = Bytes::copy_from_slice(message.id.as_str().as_bytes());
+        let text = Bytes::copy_from_slice(message.id.as_bytes());
         if let Some(id) = MessageId::from_utf8(text)
-            && self.by_id.remove(&message.id).is_some()
+            && self.by_id.remove(&IdKey::of(&message.id)).is_some()
         {
-            self.by_id.insert(id.clone(), no);
+            self.by_id.insert(IdKey::of(&id), no);
             message.id = id;
         }
     }
 
     pub(super) fn remove(&mut self, no: MessageNo) -> Option<InHand> {
-        let message = self.messages.remove(&no)?;
-        self.by_id.remove(&message.id);
+        let message = self.messages.remove(no)?;
+        self.by_id.remove(&IdKey::of(&message.id));
         self.counts.remove(&message);
+        self.tidy();
         Some(message)
     }
 
     /// When the one came that is in hand for longest.
     pub(super) fn oldest(&self) -> Option<Instant> {
-        let (_, first) = self.messages.first_key_value()?;
+        let first = self.messages.get(*self.order.front()?)?;
         Some(first.received)
     }
 
     /// Those that wait for a handler.
     pub(super) fn buffered(&self) -> Vec<MessageNo> {
-        let messages = self.messages.iter();
+        let messages = self.messages.sorted().into_iter();
         let buffered = messages.filter(|(_, message)| matches!(message.place, Place::Buffered(_)));
-        buffered.map(|(no, _)| *no).collect()
+        buffered.map(|(no, _)| no).collect()
+    }
+
+    /// Those that a handler has, in the order in which they were handed out.
+    pub(super) fn handled(&self) -> Vec<(DeliveryId, MessageNo)> {
+        let handled = self
+            .messages
+            .sorted()
+            .into_iter()
+            .filter_map(|(no, message)| {
+                let Place::Handled(delivery) = message.place else {
+                    return None;
+                };
+                Some((delivery, no))
+            });
+        let mut handled: Vec<_> = handled.collect();
+        handled.sort_unstable();
+        handled
     }
 
     /// All of them.
     pub(super) fn all(&self) -> Vec<MessageNo> {
-        self.messages.keys().copied().collect()
+        self.messages
+            .sorted()
+            .into_iter()
+            .map(|(no, _)| no)
+            .collect()
+    }
+}
+
+impl Hand {
+    /// Forgets those that are gone of the order: at its front, and all once they are the most.
+    fn tidy(&mut self) {
+        while let Some(first) = self.order.front()
+            && self.messages.get(*first).is_none()
+        {
+            self.order.pop_front();
+        }
+        if self.order.len() > 2 * self.messages.len() + ORDER_SLACK {
+            let messages = &self.messages;
+            self.order.retain(|no| messages.get(*no).is_some());
+        }
+    }
+}
+
+/// So many that are gone are never worth a look at all.
+const ORDER_SLACK: usize = 64;
+
+/// A message's id as a key. What is no longer than Google's ids are is in the key itself: so it is
+/// compared without a look at the answer that brought it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum IdKey {
+    /// Filled up with what no text has.
+    Short([u8; SHORT_MAX]),
+    Long(MessageId),
+}
+
+/// Google's have 16 or 17 digits.
+const SHORT_MAX: usize = 24;
+
+impl IdKey {
+    fn of(id: &MessageId) -> Self {
+        let bytes = id.as_bytes();
+        let mut short = [0xFF; SHORT_MAX];
+        match short.get_mut(..bytes.len()) {
+            Some(start) => {
+                start.copy_from_slice(bytes);
+                Self::Short(short)
+            }
+            None => Self::Long(id.clone()),
+        }
     }
 }
 
@@ -197,5 +257,72 @@ impl Counts {
             count(&mut self.outstanding, 1);
             count(&mut self.bytes, message.bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn in_hand(id: &str, received: Instant) -> InHand {
+        let (id, ack_id) = (Bytes::copy_from_slice(id.as_bytes()), "a".into());
+        let id = MessageId::from_utf8(id).unwrap();
+        let message = ReceivedMessage::new(ack_id, id.clone(), Bytes::new());
+        InHand {
+            id,
+            key: None,
+            bytes: 1,
+            received,
+            lease: None,
+            lost: None,
+            place: Place::Buffered(Arc::new(message)),
+        }
+    }
+
+    #[test]
+    fn they_are_found_by_ids_of_any_length() {
+        #[expect(clippy::disallowed_methods, reason = "time has to begin somewhere")]
+        let now = Instant::now();
+        let mut hand = Hand::default();
+        let ids = (0..60).map(|length| "1".repeat(length));
+        let ids: Vec<_> = ids.map(|id| in_hand(&id, now)).collect();
+        let find = |hand: &Hand, length: usize| {
+            let id = Bytes::from("1".repeat(length));
+            hand.find(&MessageId::from_utf8(id).unwrap())
+        };
+        let numbers: Vec<_> = ids.into_iter().map(|one| hand.insert(one)).collect();
+        // One without an id is like no other.
+        assert_eq!(find(&hand, 0), None);
+        for (length, no) in numbers.iter().enumerate().skip(1) {
+            assert_eq!(find(&hand, length), Some(*no));
+            hand.detach(*no);
+            assert_eq!(find(&hand, length), Some(*no));
+            hand.remove(*no);
+            assert_eq!(find(&hand, length), None);
+        }
+        assert!(!hand.is_empty() && hand.by_id.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_is_known_and_those_that_are_gone_are_forgotten() {
+        #[expect(clippy::disallowed_methods, reason = "time has to begin somewhere")]
+        let now = Instant::now();
+        let at = |number| now + Duration::from_secs(number);
+        let mut hand = Hand::default();
+        let first = hand.insert(in_hand("first", at(0)));
+        for number in 1..10_000 {
+            let no = hand.insert(in_hand("next", at(number)));
+            assert_eq!(hand.oldest(), Some(at(0)));
+            hand.remove(no);
+            assert!(hand.order.len() <= ORDER_SLACK + 2);
+        }
+        let last = hand.insert(in_hand("last", at(20_000)));
+        assert_eq!(hand.all(), [first, last]);
+        hand.remove(first);
+        assert_eq!(hand.oldest(), Some(at(20_000)));
+        hand.remove(last);
+        assert_eq!((hand.oldest(), hand.order.len()), (None, 0));
     }
 }

@@ -23,6 +23,11 @@ impl AckId {
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
+
+    /// The same, without a look at whether it is text.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl From<&str> for AckId {
@@ -90,12 +95,8 @@ impl ReceivedMessage {
     /// attributes, ordering key and ids.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let attributes = self.attributes.iter();
-        let attributes: usize = attributes
-            .map(|(name, value)| name.len() + value.len())
-            .sum();
-        let ids = self.ack_id.as_str().len() + self.message_id.as_str().len();
-        self.data.len() + attributes + self.ordering_key.len() + ids
+        let ids = self.ack_id.as_bytes().len() + self.message_id.as_bytes().len();
+        self.data.len() + self.attributes.text_len() + self.ordering_key.len() + ids
     }
 }
 

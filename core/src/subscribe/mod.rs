@@ -15,6 +15,7 @@
 //! Like every machine here it is fed by `handle` and drained by `poll` until it waits. It speaks of
 //! calls and streams and knows no wire: [`wire`](crate::wire) writes and reads both.
 
+mod agenda;
 mod asking;
 mod attempts;
 mod calls;
@@ -22,10 +23,12 @@ mod extension;
 mod failure;
 mod fill;
 mod hand;
+mod hash;
 mod io;
 mod leases;
 mod machine;
 mod message;
+mod numbered;
 mod options;
 mod outbox;
 mod pauses;

@@ -4,6 +4,7 @@
 //! all calls over gRPC share.
 
 mod base64_text;
+mod compress;
 mod error_document;
 pub mod grpc;
 mod message_ids;
@@ -15,6 +16,7 @@ mod shown;
 pub(crate) mod size;
 pub mod subscribe;
 
+pub(crate) use compress::compress;
 pub use error_document::{ErrorDocument, ErrorInfo};
 pub use publish_grpc::read_grpc_reply;
 pub(crate) use publish_grpc::read_grpc_reply_hiding;
@@ -27,13 +29,13 @@ use bytes::Bytes;
 use http::Request;
 
 use crate::options::{PublisherOptions, Wire};
-use crate::publish::Admission;
+use crate::publish::Body;
 use crate::token::Token;
 
 /// Encodes the messages of a batch, in a buffer that was used before where it is large enough.
 pub(crate) fn encode<'a>(
     options: &PublisherOptions,
-    messages: impl ExactSizeIterator<Item = &'a Admission> + Clone,
+    messages: impl ExactSizeIterator<Item = &'a Body> + Clone,
     buffer: Vec<u8>,
 ) -> EncodedPublish {
     match options.wire() {
@@ -53,14 +55,28 @@ fn with_room(mut used: Vec<u8>, len: usize) -> Vec<u8> {
     used
 }
 
-/// The request that carries `body`.
+/// The request that carries `body`, or what it was compressed to, where that is smaller.
 pub(crate) fn http_request(
     options: &PublisherOptions,
     body: Bytes,
+    compressed: Option<&Bytes>,
     token: Option<&Token>,
 ) -> Request<Bytes> {
-    match options.wire() {
-        Wire::Rest => publish_request::http_request(options.publish_url(), body, token),
-        Wire::Grpc => publish_grpc::http_request(options, body, token),
+    let smaller = compressed.filter(|compressed| compressed.len() < body.len());
+    let sent = smaller.cloned().unwrap_or(body);
+    let mut request = match options.wire() {
+        Wire::Rest => publish_request::http_request(options.publish_url(), sent, token),
+        Wire::Grpc => publish_grpc::http_request(options, sent, token),
+    };
+    if smaller.is_some() {
+        compress::say(options.wire(), request.headers_mut());
     }
+    request
+}
+
+/// The buffer of a body, emptied, where nobody else has it any more.
+pub(crate) fn take_buffer(body: Bytes) -> Option<Vec<u8>> {
+    let mut buffer = body.try_into_mut().ok()?;
+    buffer.clear();
+    Some(buffer.into())
 }

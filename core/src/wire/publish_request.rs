@@ -9,11 +9,11 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Uri};
 
 use super::size::{CLOSE, OPEN, body_len};
-use super::{publish_grpc as grpc, with_room};
+use super::{publish_grpc as grpc, take_buffer, with_room};
 use crate::attributes::Attributes;
 use crate::json::{append, write_base64, write_plain_string, write_string};
 use crate::options::Wire;
-use crate::publish::{Admission, Content};
+use crate::publish::{Body, Content};
 use crate::token::Token;
 
 /// The messages of one request as they stand in its body, or some of them.
@@ -69,9 +69,7 @@ impl EncodedPublish {
 
     /// Takes the body's buffer, where nobody else has it any more. No message is left in these.
     pub(crate) fn take_buffer(&mut self) -> Option<Vec<u8>> {
-        let mut buffer = std::mem::take(&mut self.body).try_into_mut().ok()?;
-        buffer.clear();
-        Some(buffer.into())
+        take_buffer(std::mem::take(&mut self.body))
     }
 
     /// Which wire they are encoded for.
@@ -97,7 +95,7 @@ impl EncodedPublish {
 
 /// Encodes the messages of a batch straight into one buffer of exactly the right size.
 pub(super) fn encode<'a>(
-    messages: impl ExactSizeIterator<Item = &'a Admission> + Clone,
+    messages: impl ExactSizeIterator<Item = &'a Body> + Clone,
     buffer: Vec<u8>,
 ) -> EncodedPublish {
     let len = body_len(messages.clone().map(|message| message.sizes().json).sum());
@@ -162,7 +160,7 @@ fn write_message<'a>(
     out: &mut Vec<u8>,
     scratch: &mut Vec<u8>,
     before: &mut Written<'a>,
-    message: &'a Admission,
+    message: &'a Body,
 ) {
     let mut separator = b'{';
     let mut member = |out: &mut Vec<u8>, name: &[u8]| {

@@ -23,6 +23,41 @@ pub(crate) struct Sizes {
     pub(crate) plain: bool,
 }
 
+/// [`Sizes`] of a message that was checked, in less room. No request has 4 GiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PackedSizes {
+    data: u32,
+    message: u32,
+    json: u32,
+    protobuf: u32,
+    plain: bool,
+}
+
+impl From<Sizes> for PackedSizes {
+    fn from(sizes: Sizes) -> Self {
+        let packed = |size| u32::try_from(size).unwrap_or(u32::MAX);
+        Self {
+            data: packed(sizes.data),
+            message: packed(sizes.message),
+            json: packed(sizes.json),
+            protobuf: packed(sizes.protobuf),
+            plain: sizes.plain,
+        }
+    }
+}
+
+impl From<PackedSizes> for Sizes {
+    fn from(packed: PackedSizes) -> Self {
+        Self {
+            data: packed.data as usize,
+            message: packed.message as usize,
+            json: packed.json as usize,
+            protobuf: packed.protobuf as usize,
+            plain: packed.plain,
+        }
+    }
+}
+
 /// The sizes of attributes, added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct AttributeSizes {

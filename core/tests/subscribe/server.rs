@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use pubsink_core::failure::MessageId;
 use pubsink_core::reason::Reason;
 use pubsink_core::subscribe::{AckId, CallClass, CallFailure, IdFailure, ReceivedMessage};
@@ -102,7 +101,7 @@ impl Server {
             self.ends.insert((end, ack_id.clone()));
             self.leases
                 .insert(ack_id.clone(), Lease { message: at, end });
-            let id = MessageId::from_utf8(Bytes::from(message.id.clone())).unwrap();
+            let id = MessageId::from_utf8(&message.id).unwrap();
             let mut received = ReceivedMessage::new(ack_id, id, vec![b'x'; message.bytes]);
             received.ordering_key.clone_from(&message.key);
             received.delivery_attempt = self.max_attempts.map(|_| message.attempts);

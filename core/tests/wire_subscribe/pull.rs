@@ -112,7 +112,7 @@ fn attempts_are_numbers_from_one() {
 #[test]
 fn one_that_cannot_be_read_is_named_and_spoils_no_other() {
     let unreadable = |ack_id: Option<&str>, message_id: Option<&str>, problem| {
-        let id = |id: &str| MessageId::from_utf8(id.to_owned().into()).unwrap();
+        let id = |id: &str| MessageId::from_utf8(id).unwrap();
         (ack_id.map(AckId::from), message_id.map(id), problem)
     };
     let (none, leased) = (
@@ -191,9 +191,9 @@ fn a_message_has_a_buffer_of_its_own() {
     let body = answer.body.as_ptr_range();
     for message in &pulled.messages {
         assert!(!body.contains(&message.ack_id.as_str().as_ptr()));
-        // The id, its data: one after the other.
-        let (id, data) = (message.message_id.as_str().as_bytes(), &message.data);
-        assert_eq!(id.as_ptr_range().end, data.as_ptr());
+        // The ack id, then the data: one after the other.
+        let (ack_id, data) = (message.ack_id.as_str().as_bytes(), &message.data);
+        assert_eq!(ack_id.as_ptr_range().end, data.as_ptr());
     }
     let first = pulled.messages[0].data.as_ptr();
     assert!(

@@ -16,7 +16,7 @@ use super::tasks::TaskId;
 use crate::after::{After, with};
 use crate::metrics::{DispatchMetrics, DispatchTally};
 use crate::slots::{SlotId, Slots};
-use crate::waiter::Slotted;
+use crate::waiter::{Slotted, poll_slot};
 
 /// The machine and whoever waits for it. The lock is held for moments and never across an await.
 pub(super) struct Shared {
@@ -193,7 +193,7 @@ impl Slotted for Shared {
     type Done = Done;
 
     fn poll_slot(&self, slot: SlotId, cx: &mut Context<'_>) -> Poll<Done> {
-        self.with(|state, after| state.slots.poll(slot, cx, &mut after.drop))
+        poll_slot(&self.state, |state| &mut state.slots, slot, cx)
     }
 
     fn abandon(&self, slot: SlotId) {

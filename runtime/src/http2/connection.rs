@@ -22,6 +22,10 @@ const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 #[allow(clippy::cast_possible_truncation, reason = "it is 100")]
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS_MAX as u32;
 
+/// The longest frame that is taken: a response of a stream that lies within one is read where it came,
+/// and copied nowhere.
+const FRAME_MAX: u32 = 256 * 1024;
+
 /// The most a block of headers may take: what official clients allow. One refused exactly-once
 /// request names all its ack ids there.
 const HEADERS_MAX: u32 = 4 * 1024 * 1024;
@@ -37,6 +41,7 @@ where
     let (sender, mut connection) = Builder::new()
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_MAX)
         .max_header_list_size(HEADERS_MAX)
         .enable_push(false)
         // The server's settings change it.

@@ -12,7 +12,7 @@ use super::running::Signal;
 use crate::after::with;
 use crate::slots::{SlotId, Slots};
 use crate::subscribe::SourceEnd;
-use crate::waiter::Slotted;
+use crate::waiter::{Slotted, poll_slot};
 
 /// How a service ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -126,9 +126,7 @@ impl Slotted for Control {
     type Done = Stopped;
 
     fn poll_slot(&self, slot: SlotId, cx: &mut Context<'_>) -> Poll<Stopped> {
-        with(&self.state, |state, after| {
-            state.waiting.poll(slot, cx, &mut after.drop)
-        })
+        poll_slot(&self.state, |state| &mut state.waiting, slot, cx)
     }
 
     fn abandon(&self, slot: SlotId) {

@@ -52,7 +52,7 @@ impl Delivery {
             hand: Arc::clone(&hand),
             settler: Some(settler),
         };
-        (delivery, DeliveryEnd(hand))
+        (delivery, DeliveryEnd { hand, told: false })
     }
 
     /// Its number.
@@ -185,30 +185,36 @@ impl Future for Settling {
 ///
 /// Telling wakes tasks, which is foreign code: hold no lock of yours while you do.
 #[derive(Debug)]
-pub struct DeliveryEnd(Arc<Hand>);
+pub struct DeliveryEnd {
+    hand: Arc<Hand>,
+    /// What became of it was told.
+    told: bool,
+}
 
 impl DeliveryEnd {
     /// The delivery's number.
     #[must_use]
     pub fn id(&self) -> DeliveryId {
-        self.0.id
+        self.hand.id
     }
 
     /// The lease is lost. The first cause stays.
     pub fn lost(&self, cause: &LeaseLost) {
-        self.0.lose(cause);
+        self.hand.lose(cause);
     }
 
     /// What became of its settlement.
-    pub fn settled(self, result: Result<(), SettleError>) {
-        self.0.settled(result);
+    pub fn settled(mut self, result: Result<(), SettleError>) {
+        self.hand.settled(result);
+        self.told = true;
     }
 }
 
 impl Drop for DeliveryEnd {
     fn drop(&mut self) {
-        // Where it was settled nobody waits for this any more.
-        self.0.lose(&LeaseLost::Closed);
-        self.0.settled(Err(SettleError::Closed));
+        if !self.told {
+            self.hand.lose(&LeaseLost::Closed);
+            self.hand.settled(Err(SettleError::Closed));
+        }
     }
 }

@@ -9,11 +9,11 @@ use std::task::Poll;
 use std::time::Instant;
 
 use futures_util::future::AbortHandle;
-use pubsink_core::subscribe::{DeliveryId, StreamId, SubscribeOutput, SubscriberOptions, Wire};
+use pubsink_core::subscribe::{StreamId, SubscribeOutput, SubscriberOptions, Wire};
 
 use super::client::Client;
 use super::client_id::client_id;
-use super::delivery::DeliveryEnd;
+use super::ends::Ends;
 use super::shared::{Action, Shared};
 use super::stream::Says;
 use super::subscription::Subscription;
@@ -80,25 +80,30 @@ pub enum ConnectError {
     NoRuntime,
 }
 
+/// The room for actions that is kept from one turn to the next.
+const KEEP: usize = 4_096;
+
 async fn drive<R: Runtime>(tasks: Tasks<R>) {
     let mut timer = pin!(tasks.runtime.timer());
     let mut work = Work::default();
+    let mut actions = Vec::new();
     loop {
-        let turn = tasks.shared.turn();
-        let outputs = turn.actions.iter().filter_map(Action::output);
+        let turn = tasks.shared.turn(&mut actions);
+        let outputs = actions.iter().filter_map(Action::output);
         tasks.shared.metrics.turn(&turn.tally, outputs);
         // Not under the lock: each is given back.
         drop(turn.returned);
         for task in turn.ended {
             work.ended(task);
         }
-        for action in turn.actions {
+        for action in actions.drain(..) {
             match action {
-                Action::Keep(end) => {
-                    work.ends.insert(end.id(), end);
-                }
+                Action::Keep(end) => work.ends.keep(end),
                 Action::Do(output) => work.perform(&tasks, output),
             }
+        }
+        if actions.capacity() > KEEP {
+            actions = Vec::new();
         }
         if turn.closed {
             return;
@@ -130,7 +135,7 @@ struct Work {
     tasks: BTreeMap<TaskId, AbortHandle>,
     streams: BTreeMap<StreamId, Arc<Says>>,
     /// The other ends of what is handed out.
-    ends: BTreeMap<DeliveryId, DeliveryEnd>,
+    ends: Ends,
 }
 
 impl Work {
@@ -171,18 +176,10 @@ impl Work {
                 self.tasks.insert(TaskId::Call(call), task);
             }
             SubscribeOutput::Cancel(call) => self.stop(TaskId::Call(call)),
-            SubscribeOutput::LeaseLost { delivery, cause } => {
-                if let Some(end) = self.ends.get(&delivery) {
-                    end.lost(&cause);
-                }
-            }
+            SubscribeOutput::LeaseLost { delivery, cause } => self.ends.lost(delivery, &cause),
             SubscribeOutput::Settled {
                 delivery, result, ..
-            } => {
-                if let Some(end) = self.ends.remove(&delivery) {
-                    end.settled(result);
-                }
-            }
+            } => self.ends.settled(delivery, result),
             SubscribeOutput::Event(event) => tell(tasks.shared.name(), &event),
             other => tracing::error!(?other, "an output the driver does not know"),
         }

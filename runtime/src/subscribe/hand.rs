@@ -8,7 +8,7 @@ use pubsink_core::text::Text;
 
 use crate::after::{After, with};
 use crate::slots::{SlotId, Slots};
-use crate::waiter::Slotted;
+use crate::waiter::{Slotted, poll_slot};
 
 /// One message in hand. The lock is held for moments; who is woken is woken after it.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Slotted for Hand {
     type Done = LeaseLost;
 
     fn poll_slot(&self, slot: SlotId, cx: &mut Context<'_>) -> Poll<LeaseLost> {
-        self.with(|state, after| state.watching.poll(slot, cx, &mut after.drop))
+        poll_slot(&self.state, |state| &mut state.watching, slot, cx)
     }
 
     fn abandon(&self, slot: SlotId) {

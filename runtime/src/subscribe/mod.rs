@@ -27,6 +27,7 @@ mod client;
 mod client_id;
 mod delivery;
 mod driver;
+mod ends;
 mod hand;
 mod lease;
 mod shared;

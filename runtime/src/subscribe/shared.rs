@@ -55,7 +55,6 @@ struct State {
 pub(super) struct Turn {
     /// Tasks that ended before these actions.
     pub(super) ended: Vec<TaskId>,
-    pub(super) actions: Vec<Action>,
     /// What is to be handed out no more. Dropping it gives it back, which takes the lock.
     pub(super) returned: VecDeque<Delivery>,
     pub(super) until: Option<Instant>,
@@ -213,14 +212,13 @@ impl Shared {
         self.with(|state, _| (state.machine.gauges(), state.end.is_none()))
     }
 
-    /// Polls the machine until it waits.
-    pub(super) fn turn(self: &Arc<Self>) -> Turn {
+    /// Polls the machine until it waits. What it wants done is added to `actions`.
+    pub(super) fn turn(self: &Arc<Self>, actions: &mut Vec<Action>) -> Turn {
         let now = self.now();
         self.with(|state, after| {
             state.notified = false;
             let mut turn = Turn {
                 ended: std::mem::take(&mut state.tasks_ended),
-                actions: Vec::new(),
                 returned: VecDeque::new(),
                 until: None,
                 closed: false,
@@ -232,7 +230,7 @@ impl Shared {
                         let settler = Arc::clone(self) as Arc<dyn Settler>;
                         let name = self.name.clone();
                         let (delivery, end) = Delivery::new(delivery, message, name, settler);
-                        turn.actions.push(Action::Keep(end));
+                        actions.push(Action::Keep(end));
                         match state.closing {
                             true => turn.returned.push_back(delivery),
                             false => state.ready.push_back(delivery),
@@ -243,7 +241,7 @@ impl Shared {
                         if let SubscribeOutput::Event(SubscribeEvent::GaveUp(_)) = &output {
                             turn.returned.extend(state.stop(after));
                         }
-                        turn.actions.push(Action::Do(output));
+                        actions.push(Action::Do(output));
                     }
                     Step::Wait(until, reason) => {
                         turn.until = until;

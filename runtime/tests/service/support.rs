@@ -60,7 +60,7 @@ pub(crate) async fn sleep(seconds: f64) {
 }
 
 pub(crate) fn message(id: &str, data: impl Into<Bytes>) -> ReceivedMessage {
-    let id = MessageId::from_utf8(Bytes::copy_from_slice(id.as_bytes())).unwrap();
+    let id = MessageId::from_utf8(id).unwrap();
     ReceivedMessage::new("lease".into(), id, data)
 }
 

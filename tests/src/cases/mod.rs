@@ -10,6 +10,7 @@ mod endings;
 mod extremes;
 mod fairness;
 mod flushing;
+mod gzip;
 mod holding;
 mod hooks;
 mod http2;
@@ -58,6 +59,7 @@ pub(crate) fn all_cases() -> impl Iterator<Item = &'static Case> {
         traces::CASES,
         transports::CASES,
         http2::CASES,
+        gzip::CASES,
         flushing::CASES,
         endings::CASES,
         extremes::CASES,

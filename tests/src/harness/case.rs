@@ -18,6 +18,8 @@ pub(crate) enum Needs {
     Anything,
     /// Messages of one ordering key delivered in order.
     Ordering,
+    /// Requests that are compressed.
+    Gzip,
     /// Avro schemas on topics.
     Schemas,
     /// A script of faults, a log of requests and a look at what is stored.

@@ -5,14 +5,14 @@
 pub(crate) struct Client {
     name: &'static str,
     title: &'static str,
-    /// The floor of its wire; empty for those that do not publish.
+    /// The floor of its wire.
     floor: &'static str,
     ours: bool,
 }
 
 impl Client {
     /// All of them, as they stand in the tables.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::new(FLOOR_REST, "floor, REST", FLOOR_REST, true),
         Self::new("floor-hyper", "the same over hyper", FLOOR_REST, true),
         Self::new(FLOOR_GRPC, "floor, gRPC", FLOOR_GRPC, true),
@@ -26,9 +26,26 @@ impl Client {
             FLOOR_REST,
             true,
         ),
-        Self::new("tokio-pull", "pubsink, tokio, StreamingPull", "", true),
-        Self::new("smol-pull", "pubsink, smol, StreamingPull", "", true),
-        Self::new("google", "google-cloud-pubsub 1.7, gRPC", FLOOR_GRPC, false),
+        Self::new(FLOOR_PULL, "floor, StreamingPull", FLOOR_PULL, true),
+        Self::new(
+            "tokio-pull",
+            "pubsink, tokio, StreamingPull",
+            FLOOR_PULL,
+            true,
+        ),
+        Self::new(
+            "smol-pull",
+            "pubsink, smol, StreamingPull",
+            FLOOR_PULL,
+            true,
+        ),
+        Self::new(GOOGLE, "google-cloud-pubsub 1.7, gRPC", FLOOR_GRPC, false),
+        Self::new(
+            GOOGLE_PULL,
+            "google-cloud-pubsub 1.7, StreamingPull",
+            FLOOR_PULL,
+            false,
+        ),
         Self::new("gcloud", "gcloud-pubsub 1.8, gRPC", FLOOR_GRPC, false),
         Self::new(
             "gcloud-vectors",
@@ -63,9 +80,17 @@ impl Client {
         self.title
     }
 
-    /// The name of its wire's floor; empty for those that do not publish.
+    /// The name of its wire's floor.
     pub(crate) fn floor(self) -> &'static str {
         self.floor
+    }
+
+    /// The name of the other client that does the same, which it is compared with.
+    pub(crate) fn reference(self) -> &'static str {
+        match self.floor {
+            FLOOR_PULL => GOOGLE_PULL,
+            _ => GOOGLE,
+        }
     }
 
     /// Whether it is in this workspace.
@@ -76,5 +101,6 @@ impl Client {
 
 const FLOOR_REST: &str = "floor-rest";
 const FLOOR_GRPC: &str = "floor-grpc";
-/// The client that others are compared with.
-pub(crate) const REFERENCE: &str = "google";
+const FLOOR_PULL: &str = "floor-pull";
+const GOOGLE: &str = "google";
+const GOOGLE_PULL: &str = "google-pull";

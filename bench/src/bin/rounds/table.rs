@@ -4,7 +4,7 @@ use std::fmt;
 
 use pubsink_bench::measure::Figures;
 
-use super::clients::{Client, REFERENCE};
+use super::clients::Client;
 
 /// What all runs gave.
 pub(crate) struct Results<'a> {
@@ -52,7 +52,9 @@ impl<'a> Results<'a> {
         // CPU over the floor's, and the other client's over this one's: messages per CPU second.
         let floor = self.medians(size, client.floor());
         let floor = floor.map(|floor| times(cpu / floor.cpu_s_per_million));
-        let reference = floor.as_ref().and_then(|_| self.medians(size, REFERENCE));
+        let reference = floor
+            .as_ref()
+            .and_then(|_| self.medians(size, client.reference()));
         let reference = reference.map(|reference| times(reference.cpu_s_per_million / cpu));
         Some(format!(
             "| {} | {} | {cpu:.2} | {:.0} | {} | {} |",

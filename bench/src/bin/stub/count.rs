@@ -5,6 +5,8 @@ use memchr::memmem::Finder;
 
 use pubsink_bench::Error;
 
+use super::gunzip::Gunzip;
+
 /// Counts the messages of a JSON request by their `"data"`, which each has once: every body has
 /// bytes, base64 has no quotes, and no attribute of a load is called that.
 pub(crate) struct JsonCounter {
@@ -39,11 +41,24 @@ pub(crate) struct FrameCounter {
     head: Vec<u8>,
     /// Whether the prefix has come.
     begun: bool,
+    /// What undoes the rest, where the prefix says that it is compressed.
+    gunzip: Option<Gunzip>,
 }
 
 impl FrameCounter {
     /// Counts on, over the next piece.
-    pub(crate) fn count(&mut self, mut piece: &[u8]) -> Result<(), Error> {
+    pub(crate) fn count(&mut self, piece: &[u8]) -> Result<(), Error> {
+        match self.gunzip.take() {
+            None => self.count_plain(piece),
+            Some(mut gunzip) => {
+                gunzip.feed(piece, |plain| self.count_plain(plain))?;
+                self.gunzip = Some(gunzip);
+                Ok(())
+            }
+        }
+    }
+
+    fn count_plain(&mut self, mut piece: &[u8]) -> Result<(), Error> {
         loop {
             let skipped = self.skip.min(piece.len());
             piece.advance(skipped);
@@ -56,11 +71,13 @@ impl FrameCounter {
             if self.begun {
                 self.entry(byte)?;
             } else if self.head.len() == 5 {
-                if self.head[0] != 0 {
-                    return Err("a compressed request".into());
-                }
                 self.begun = true;
+                let compressed = self.head[0] == 1;
                 self.head.clear();
+                if compressed {
+                    self.gunzip = Some(Gunzip::new(0));
+                    return self.count(piece);
+                }
             }
         }
     }
@@ -87,7 +104,11 @@ impl FrameCounter {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use bytes::BytesMut;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
     use pubsink_bench::floor;
     use pubsink_bench::load::Load;
 
@@ -109,6 +130,42 @@ mod tests {
                 assert_eq!(counter.messages, 7, "protobuf, {size} bytes by {piece}");
                 assert_eq!(in_pieces(&json, piece), 7, "JSON, {size} bytes by {piece}");
             }
+        }
+    }
+
+    fn gzip(plain: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(plain).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_compressed_request_in_pieces_of_any_size_has_its_messages() {
+        let load = Load::new(700, 1_024);
+        let mut frame = BytesMut::new();
+        floor::grpc::write_frame(&mut frame, &load, 0..700);
+        let message = gzip(&frame[5..]);
+        let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+        let frame = [&[1][..], &length, &message].concat();
+        let mut json = Vec::new();
+        floor::rest::write_body(&mut json, &load, 0..700);
+        let json = gzip(&json);
+        for piece in [1, 3, 1_000, 10_000_000] {
+            let mut counter = FrameCounter::default();
+            for piece in frame.chunks(piece) {
+                counter.count(piece).unwrap();
+            }
+            assert_eq!(counter.messages, 700, "protobuf by {piece}");
+            let (counter, mut messages) = (JsonCounter::new(), 0);
+            let mut gunzip = Gunzip::new(JSON_OVERLAP);
+            for piece in json.chunks(piece) {
+                let count = |plain: &[u8]| {
+                    messages += counter.count(plain);
+                    Ok(())
+                };
+                gunzip.feed(piece, count).unwrap();
+            }
+            assert_eq!(messages, 700, "JSON by {piece}");
         }
     }
 

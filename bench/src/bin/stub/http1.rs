@@ -7,6 +7,7 @@ use tokio::net::TcpStream;
 
 use super::Server;
 use super::count::{JSON_OVERLAP, JsonCounter};
+use super::gunzip::Gunzip;
 
 /// So much is read at a time: more than a socket holds, less than the caches do.
 const BUFFER: usize = 256 * 1024;
@@ -17,6 +18,7 @@ struct Head {
     /// What is answered to anything else.
     other: Option<Other>,
     length: usize,
+    gzip: bool,
     /// The client waits before it sends the body, as curl does before a large one.
     waits: bool,
 }
@@ -47,9 +49,12 @@ pub(crate) async fn serve(mut stream: TcpStream, server: &Server) -> Result<(), 
         let mut piece = head_end..filled.min(head_end + head.length);
         let mut left = head.length - piece.len();
         let next = piece.end..filled;
-        let mut messages = counter.count(&buffer[piece.clone()]);
+        let mut gunzip = head.gzip.then(|| Gunzip::new(JSON_OVERLAP));
+        let mut messages = count(&counter, gunzip.as_mut(), &buffer[piece.clone()])?;
+        // What is compressed is looked through elsewhere.
+        let overlap_max = if head.gzip { 0 } else { JSON_OVERLAP };
         while left > 0 {
-            let overlap = piece.end - JSON_OVERLAP.min(piece.len());
+            let overlap = piece.end - overlap_max.min(piece.len());
             buffer.copy_within(overlap..piece.end, 0);
             let overlap = piece.end - overlap;
             let end = BUFFER.min(overlap + left);
@@ -59,19 +64,33 @@ pub(crate) async fn serve(mut stream: TcpStream, server: &Server) -> Result<(), 
             }
             piece = 0..overlap + read;
             left -= read;
-            messages += counter.count(&buffer[piece.clone()]);
+            messages += count(&counter, gunzip.as_mut(), &buffer[piece.clone()])?;
         }
         filled = next.len();
         buffer.copy_within(next, 0);
         reply.clear();
         if head.publish {
             server.count(messages);
+            server.came(head.length);
             server.replies.write_json(&mut reply, messages);
         } else {
-            write_other(&mut reply, head.other, server.counted.get());
+            write_other(&mut reply, head.other, server);
         }
         stream.write_all(&reply).await?;
     }
+}
+
+/// How many messages begin in a piece of a body.
+fn count(counter: &JsonCounter, gunzip: Option<&mut Gunzip>, piece: &[u8]) -> Result<usize, Error> {
+    let Some(gunzip) = gunzip else {
+        return Ok(counter.count(piece));
+    };
+    let mut messages = 0;
+    gunzip.feed(piece, |plain| {
+        messages += counter.count(plain);
+        Ok(())
+    })?;
+    Ok(messages)
 }
 
 impl Head {
@@ -82,6 +101,7 @@ impl Head {
             publish: first.starts_with("POST ") && first.ends_with(":publish HTTP/1.1"),
             other: Other::of(first),
             length: 0,
+            gzip: false,
             waits: false,
         };
         for line in lines {
@@ -90,6 +110,8 @@ impl Head {
                 head.length = value.trim().parse()?;
             } else if name.eq_ignore_ascii_case("expect") {
                 head.waits = true;
+            } else if name.eq_ignore_ascii_case("content-encoding") && value.trim() == "gzip" {
+                head.gzip = true;
             } else if name.eq_ignore_ascii_case("transfer-encoding")
                 || name.eq_ignore_ascii_case("content-encoding")
             {
@@ -104,6 +126,8 @@ impl Head {
 enum Other {
     /// How many messages were published or acknowledged.
     Count,
+    /// How many bytes of bodies came.
+    Bytes,
     /// A bearer token, for clients that cannot do without.
     Token,
 }
@@ -112,15 +136,17 @@ impl Other {
     fn of(first_line: &str) -> Option<Self> {
         match first_line {
             "GET /count HTTP/1.1" => Some(Self::Count),
+            "GET /bytes HTTP/1.1" => Some(Self::Bytes),
             "POST /token HTTP/1.1" => Some(Self::Token),
             _ => None,
         }
     }
 }
 
-fn write_other(out: &mut Vec<u8>, other: Option<Other>, counted: u64) {
+fn write_other(out: &mut Vec<u8>, other: Option<Other>, server: &Server) {
     let (status, body) = match other {
-        Some(Other::Count) => ("200 OK", counted.to_string()),
+        Some(Other::Count) => ("200 OK", server.counted.get().to_string()),
+        Some(Other::Bytes) => ("200 OK", server.bytes.get().to_string()),
         Some(Other::Token) => (
             "200 OK",
             r#"{"access_token":"none","token_type":"Bearer","expires_in":3600}"#.to_owned(),

@@ -73,6 +73,7 @@ async fn count(mut body: RecvStream, server: &Server) -> Result<usize, Error> {
     while let Some(data) = body.data().await {
         let data = data?;
         body.flow_control().release_capacity(data.len())?;
+        server.came(data.len());
         counter.count(&data)?;
     }
     server.count(counter.messages);

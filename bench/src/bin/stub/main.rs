@@ -2,9 +2,11 @@
 //! serves streaming pulls, so that what is measured is the client.
 //!
 //! Each connection shows by its first bytes which of the two it speaks. `GET /count` tells how many
-//! messages were published or acknowledged so far.
+//! messages were published or acknowledged so far, `GET /bytes` how many bytes of bodies came. A body
+//! may be compressed, by gzip.
 
 mod count;
+mod gunzip;
 mod http1;
 mod http2;
 mod pull;
@@ -34,6 +36,8 @@ struct Arguments {
 /// What all connections share.
 struct Server {
     counted: Cell<u64>,
+    /// Bytes of bodies, as they came.
+    bytes: Cell<u64>,
     replies: Replies,
     pull: pull::Batch,
 }
@@ -42,12 +46,17 @@ impl Server {
     fn count(&self, messages: usize) {
         self.counted.set(self.counted.get() + messages as u64);
     }
+
+    fn came(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes as u64);
+    }
 }
 
 fn main() -> Result<(), Error> {
     let arguments = Arguments::parse();
     let server = Rc::new(Server {
         counted: Cell::new(0),
+        bytes: Cell::new(0),
         replies: Replies::new(),
         pull: pull::Batch::new(arguments.pull_size),
     });

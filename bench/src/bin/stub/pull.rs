@@ -8,7 +8,9 @@ use h2::{RecvStream, SendStream};
 use memchr::memmem;
 use pubsink_bench::Error;
 use pubsink_bench::load::Load;
-use pubsink_bench::micro::subscribe::{ACK_ID_BYTES, MESSAGES, response_frame};
+use pubsink_bench::micro::subscribe::{
+    ACK_ID_BYTES, ID_BYTES, MESSAGES, id_digits, response_frame,
+};
 
 use super::http2;
 
@@ -22,8 +24,6 @@ pub(crate) struct Batch {
 
 /// The digits of an id that are written anew.
 const DIGITS: usize = 12;
-/// All digits of a message's id.
-const ID_BYTES: usize = 16;
 
 impl Batch {
     pub(crate) fn new(size: usize) -> Self {
@@ -43,9 +43,9 @@ impl Batch {
     fn next(&self, first: u64) -> Bytes {
         let mut frame = self.frame.clone();
         for (number, at) in (first..).zip(&self.digits) {
-            let digits = format!("{number:0DIGITS$}");
+            let digits = &id_digits(number)[ID_BYTES - DIGITS..];
             for at in *at {
-                frame[at..at + DIGITS].copy_from_slice(&digits.as_bytes()[..DIGITS]);
+                frame[at..at + DIGITS].copy_from_slice(digits);
             }
         }
         frame.freeze()

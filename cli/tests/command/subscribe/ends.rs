@@ -97,6 +97,7 @@ fn what_pubsub_has_not_confirmed_is_not_told_as_acked() {
     send(&server, numbered(200));
     let run = subscribe(&server, "grpc").arguments(&["--shutdown-limit-ms", "500"]);
     let running = run.start();
+    running.wrote_lines(200);
     running.logged("a call about leases failed");
     running.signal(Signal::SIGTERM);
     let done = running.wait().exits(3);

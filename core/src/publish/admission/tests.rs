@@ -322,7 +322,7 @@ fn a_hooks_trace_travels_as_attributes_where_it_is_asked_for() {
     let traces = |envelope: &Envelope, context: &DeliveryContext, options: &PublisherOptions| {
         let admission = hook(envelope, context, options);
         let names = ["traceparent", "tracestate"];
-        names.map(|name| admission.attributes().get(name).map(str::to_owned))
+        names.map(|name| admission.body().attributes().get(name).map(str::to_owned))
     };
     let (off, on) = (options(), builder().trace_context(true).build().unwrap());
     let plain = DeliveryContext::batched();
@@ -354,7 +354,7 @@ fn a_trace_leaves_the_data_alone_and_counts_as_any_attribute() {
         hook(&traced, &context, &on),
         hook(&traced, &context, &options()),
     );
-    let data = |admission: &Admission| match admission.content() {
+    let data = |admission: &Admission| match admission.body().content() {
         Content::Hook(hook) => hook.encode(),
         Content::Plain(data) => data.clone(),
     };

@@ -79,12 +79,11 @@ impl<T> Publisher<T> {
         }
         // What a key settles one way may free more of it to go the other way, so both are asked
         // until neither has any.
-        while let Some((kind, batch)) = Kind::ALL
+        while let Some((kind, (key, batch))) = Kind::ALL
             .into_iter()
             .find_map(|kind| Some((kind, self.waiting.take(kind, now)?)))
         {
-            let key = batch.key.clone();
-            let id = self.new_job(Job::new(kind, batch));
+            let id = self.new_job(Job::new(kind, key.clone(), batch));
             self.fail_job(id, &unsent);
             if let Some(key) = key {
                 self.waiting.release(&key);

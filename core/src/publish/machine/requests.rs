@@ -32,7 +32,7 @@ impl<T> Publisher<T> {
                 let job = match self.parts[kind as usize].pop_front() {
                     Some(job) => job,
                     None => match self.waiting.take(kind, now) {
-                        Some(batch) => self.new_job(Job::new(kind, batch)),
+                        Some((key, batch)) => self.new_job(Job::new(kind, key, batch)),
                         None => break,
                     },
                 };
@@ -87,7 +87,7 @@ impl<T> Publisher<T> {
             return;
         };
         let payload = match (job.encoded(&request.part), job.fresh.take()) {
-            (Some(encoded), _) => Payload::Again(encoded),
+            (Some(encoded), _) => Payload::Again(Box::new(encoded)),
             (None, fresh) => Payload::Fresh(fresh.unwrap_or_default()),
         };
         request.state = state;

@@ -8,8 +8,9 @@ use super::Publisher;
 use super::fate::{Fate, FateClass, closed};
 use crate::failure::{Class, Failure, Outcome};
 use crate::publish::admission::Admission;
+use crate::publish::entry::{Kind, Member};
 use crate::publish::io::Output;
-use crate::publish::job::{Job, Member};
+use crate::publish::job::Job;
 use crate::publish::unboxed;
 use crate::retry::throttle_draw;
 
@@ -33,17 +34,23 @@ impl<T> Publisher<T> {
             Failure::new(Class::Transient, closed("the publisher is closed"))
         } else if let Some(stopped) = self.stopped.refusal(&admission) {
             Failure::new(Class::Transient, stopped)
-        } else if let Err(full) = self.ceilings.admit(tenant, size) {
-            let pause = throttle_draw(&mut self.rng, admission.attempt());
-            Failure::new(Class::RetryAfter(pause), full)
         } else {
-            // Only now: refused for a ceiling it would leave its key open to a later message.
-            if admission.resumes_key() {
-                self.resume_key(admission.ordering_key());
+            match self.ceilings.admit(tenant, size) {
+                Ok(tenant) => {
+                    // Only now: refused for a ceiling it would leave its key open to a later message.
+                    if admission.resumes_key() {
+                        self.resume_key(admission.ordering_key());
+                    }
+                    let (kind, stretch) = (Kind::of(&admission), self.flushes.admit());
+                    let (member, body) = Member::new(tag, admission, tenant, stretch);
+                    self.waiting.push(kind, now, member, body);
+                    return Ok(());
+                }
+                Err(full) => {
+                    let pause = throttle_draw(&mut self.rng, admission.attempt());
+                    Failure::new(Class::RetryAfter(pause), full)
+                }
             }
-            let stretch = self.flushes.admit();
-            self.waiting.push(tag, admission, stretch, now);
-            return Ok(());
         };
         failure.diagnostics = unboxed(admission.take_diagnostics());
         Err((tag, failure))
@@ -57,7 +64,7 @@ impl<T> Publisher<T> {
     }
 
     pub(super) fn settle(&mut self, member: Member<T>, outcome: Outcome) {
-        self.ceilings.release(member.tenant.as_ref(), member.size);
+        self.ceilings.release(member.tenant, member.size);
         self.flushes.settle(member.stretch);
         let tag = member.tag;
         self.outputs.push_back(Output::Settled { tag, outcome });

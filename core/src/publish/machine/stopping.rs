@@ -3,7 +3,6 @@
 use super::Publisher;
 use super::fate::{Fate, FateClass};
 use crate::failure::{Class, ErrorClass};
-use crate::publish::job::Member;
 use crate::publish::stopped::FirstFailure;
 use crate::reason::StoppedKey;
 use crate::text::Text;
@@ -62,7 +61,7 @@ impl<T> Publisher<T> {
             }
         }
         for entry in self.waiting.take_idle_keys() {
-            self.fail_member(Member::new(entry).0, &fate);
+            self.fail_member(entry.member, &fate);
         }
         self.report_flushes();
     }
@@ -71,7 +70,7 @@ impl<T> Publisher<T> {
     fn fail_behind(&mut self, job: u64, key: &Text, fate: &Fate) {
         self.fail_parts(job, fate);
         for entry in self.waiting.take_behind(key) {
-            self.fail_member(Member::new(entry).0, fate);
+            self.fail_member(entry.member, fate);
         }
     }
 }

@@ -1,27 +1,27 @@
 use super::*;
-use crate::publish::flushes::Flushes;
-use crate::publish::testing::{admission, at, builder, tags};
+use crate::publish::tenants::Tenants;
+use crate::publish::testing::{at, builder, entry_of, tags};
 
 /// What waits, with a linger of 20 ms and at most 3 messages a batch.
-struct Queue(Waiting<u32>);
+struct Queue(Waiting<u32>, Tenants);
 
 impl Queue {
     fn new() -> Self {
-        Self(Waiting::new(
-            &builder().batch_max_entries(3).build().unwrap(),
-        ))
+        let options = builder().batch_max_entries(3).build().unwrap();
+        Self(Waiting::new(&options), Tenants::new())
     }
 
     fn push(&mut self, tag: u32, how: &str, ms: u64) {
-        let stretch = Flushes::<u32>::new().admit();
-        self.0.push(tag, admission(1, how), stretch, at(ms));
+        let entry = entry_of(&mut self.1, tag, how, at(ms));
+        self.0
+            .push(entry.kind, entry.arrival, entry.member, entry.body);
     }
 
     /// The key and the tags of the batch that has to leave at `ms`.
     fn take(&mut self, kind: Kind, ms: u64) -> Option<(String, Vec<u32>)> {
-        let batch = self.0.take(kind, at(ms))?;
-        let key = batch.key.map_or(String::new(), |key| key.to_string());
-        Some((key, batch.entries.iter().map(|entry| entry.tag).collect()))
+        let (key, batch) = self.0.take(kind, at(ms))?;
+        let key = key.map_or(String::new(), |key| key.to_string());
+        Some((key, tags(&batch)))
     }
 
     fn batched(&mut self, ms: u64) -> Option<(String, Vec<u32>)> {
@@ -31,6 +31,11 @@ impl Queue {
     fn release(&mut self, key: &str) {
         self.0.release(&Text::new(key));
     }
+}
+
+/// The tags of what was taken without a batch.
+fn left(entries: &[Entry<u32>]) -> Vec<u32> {
+    entries.iter().map(|entry| entry.member.tag).collect()
 }
 
 fn batch(key: &str, tags: &[u32]) -> Option<(String, Vec<u32>)> {
@@ -155,7 +160,7 @@ fn what_waits_behind_a_request_is_taken_out_in_order() {
     queue.push(4, "/k", 1);
     queue.push(5, "/k!", 1);
     queue.push(6, "/l", 1);
-    assert_eq!(tags(&queue.0.take_behind(&"k".into())), [4, 5]);
+    assert_eq!(left(&queue.0.take_behind(&"k".into())), [4, 5]);
     assert!(queue.0.take_behind(&"k".into()).is_empty());
     assert_eq!((queue.0.len(), queue.0.keys()), (1, 2));
     queue.release("k");
@@ -181,7 +186,7 @@ fn keys_without_a_request_are_taken_out_wherever_they_wait() {
     for tag in 11..=14 {
         queue.push(tag, "/ready", 0);
     }
-    let mut taken = tags(&queue.0.take_idle_keys());
+    let mut taken = left(&queue.0.take_idle_keys());
     taken.sort_unstable();
     assert_eq!(taken, [5, 6, 11, 12, 13, 14]);
     assert_eq!((queue.0.len(), queue.0.keys()), (2, 1));

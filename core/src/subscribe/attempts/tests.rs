@@ -1,6 +1,5 @@
 //! Tests of what follows a failure.
 
-use bytes::Bytes;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
@@ -9,7 +8,7 @@ use crate::failure::MessageId;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn message(id: &str, delivery_attempt: Option<u32>) -> ReceivedMessage {
-    let id = MessageId::from_utf8(Bytes::copy_from_slice(id.as_bytes())).unwrap();
+    let id = MessageId::from_utf8(id).unwrap();
     let mut message = ReceivedMessage::new("lease".into(), id, "");
     message.delivery_attempt = delivery_attempt;
     message

@@ -4,13 +4,14 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use self::plan::Plan;
+use super::agenda::Agenda;
 use super::fill::Fill;
 use super::hand::MessageNo;
 use super::message::AckId;
+use super::numbered::{No, Numbered};
 use super::pauses::Pauses;
 
 /// The least that a lease is extended by, in seconds: Pub/Sub takes no less.
@@ -42,15 +43,7 @@ const LEAST_PAUSE: Duration = Duration::from_millis(100);
 const INVALID_TRIES: u32 = 3;
 
 /// The number of a lease: one ack id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LeaseNo(u64);
-
-#[cfg(test)]
-impl LeaseNo {
-    pub(super) fn of(number: u64) -> Self {
-        Self(number)
-    }
-}
+pub(super) type LeaseNo = No;
 
 /// A lease that begins.
 #[derive(Debug)]
@@ -101,15 +94,14 @@ pub(super) struct Lapsed {
 /// The leases in hand.
 #[derive(Debug)]
 pub(super) struct Leases {
-    last: u64,
-    leases: BTreeMap<LeaseNo, Lease>,
+    leases: Numbered<Lease>,
     /// When each is extended.
-    due: BTreeSet<(Instant, LeaseNo)>,
+    due: Agenda<LeaseNo>,
     /// Those whose last extension failed. They have requests of their own: one that cannot be
     /// extended must not hold up the others.
-    again: BTreeSet<(Instant, LeaseNo)>,
+    again: Agenda<LeaseNo>,
     /// When each ends, but for those that are being settled.
-    ends: BTreeSet<(Instant, LeaseNo)>,
+    ends: Agenda<LeaseNo>,
     /// Pub/Sub asked for a pause until then.
     throttled: Option<Instant>,
     /// What a request takes of ids.
@@ -128,6 +120,10 @@ struct Lease {
     last: Instant,
     receipt: bool,
     renewal: Renewal,
+    /// Where it stands among those that are extended, or tried again.
+    turn: Option<No>,
+    /// Where it stands among those that end.
+    ending: Option<No>,
     tries: u32,
     invalid: u32,
 }
@@ -149,11 +145,10 @@ enum Renewal {
 impl Leases {
     pub(super) fn new(max_bytes: usize) -> Self {
         Self {
-            last: 0,
-            leases: BTreeMap::new(),
-            due: BTreeSet::new(),
-            again: BTreeSet::new(),
-            ends: BTreeSet::new(),
+            leases: Numbered::default(),
+            due: Agenda::default(),
+            again: Agenda::default(),
+            ends: Agenda::default(),
             throttled: None,
             max_bytes,
         }
@@ -161,8 +156,6 @@ impl Leases {
 
     /// A lease begins.
     pub(super) fn begin(&mut self, now: Instant, new: NewLease) -> LeaseNo {
-        self.last += 1;
-        let no = LeaseNo(self.last);
         let length = Duration::from_secs(new.seconds.into());
         let lease = Lease {
             message: new.message,
@@ -173,37 +166,49 @@ impl Leases {
             last: new.last,
             receipt: new.receipt.is_some(),
             renewal: Renewal::Never,
+            turn: None,
+            ending: None,
             tries: 0,
             invalid: 0,
         };
         let renewal = new.receipt.map_or_else(|| lease.next(), Renewal::Due);
-        self.ends.insert((lease.end, no));
-        self.leases.insert(no, lease);
+        let end = lease.end;
+        let no = self.leases.insert(lease);
+        if let Some(lease) = self.leases.get_mut(no) {
+            lease.ending = Some(self.ends.insert(end, no));
+        }
         self.set(no, renewal);
         no
     }
 
     /// A lease is nobody's any more.
     pub(super) fn end(&mut self, no: LeaseNo) {
-        self.set(no, Renewal::Settling);
-        self.leases.remove(&no);
+        let Some(lease) = self.leases.remove(no) else {
+            return;
+        };
+        if let Some(turn) = lease.turn {
+            self.index(lease.renewal).remove(turn);
+        }
+        if let Some(ending) = lease.ending {
+            self.ends.remove(ending);
+        }
     }
 
     pub(super) fn message(&self, no: LeaseNo) -> Option<MessageNo> {
-        self.leases.get(&no).map(|lease| lease.message)
+        self.leases.get(no).map(|lease| lease.message)
     }
 
     pub(super) fn ack_id(&self, no: LeaseNo) -> Option<&AckId> {
-        self.leases.get(&no).map(|lease| &lease.ack_id)
+        self.leases.get(no).map(|lease| &lease.ack_id)
     }
 
     pub(super) fn bytes(&self, no: LeaseNo) -> usize {
-        self.leases.get(&no).map_or(0, |lease| lease.bytes)
+        self.leases.get(no).map_or(0, |lease| lease.bytes)
     }
 
     /// Its ack id stops being a slice of the answer that brought it, which may be large.
     pub(super) fn detach(&mut self, no: LeaseNo) {
-        if let Some(lease) = self.leases.get_mut(&no) {
+        if let Some(lease) = self.leases.get_mut(no) {
             lease.ack_id = AckId::from(lease.ack_id.as_str());
         }
     }
@@ -215,14 +220,14 @@ impl Leases {
     }
 
     pub(super) fn is_settling(&self, no: LeaseNo) -> bool {
-        let lease = self.leases.get(&no);
+        let lease = self.leases.get(no);
         lease.is_some_and(|lease| lease.renewal == Renewal::Settling)
     }
 
     /// What was to settle it failed. Tells whether the lease is still ours; it is extended again
     /// then.
     pub(super) fn resume(&mut self, no: LeaseNo, now: Instant) -> bool {
-        let Some(lease) = self.leases.get(&no) else {
+        let Some(lease) = self.leases.get(no) else {
             return false;
         };
         let renewal = lease.next();
@@ -237,9 +242,7 @@ impl Leases {
     pub(super) fn next(&mut self, now: Instant, seconds: u16) -> Option<Extending> {
         let company = Duration::from_secs(seconds.into()) / COMPANY;
         loop {
-            let is_due = |index: &BTreeSet<(Instant, LeaseNo)>| {
-                index.first().is_some_and(|(at, _)| *at <= now)
-            };
+            let is_due = |index: &Agenda<LeaseNo>| index.first().is_some_and(|(at, _)| at <= now);
             let (index, until) = if is_due(&self.again) {
                 (&self.again, now + COMPANY_AGAIN)
             } else if is_due(&self.due) {
@@ -251,7 +254,7 @@ impl Leases {
             let mut fill = Fill::new(self.max_bytes);
             let mut chosen: Option<Extending> = None;
             let mut put_off = Vec::new();
-            for (_, no) in index.range(..=(until, LeaseNo(u64::MAX))).take(VISITS) {
+            for no in index.until(until).take(VISITS) {
                 let Some(lease) = self.leases.get(no) else {
                     continue;
                 };
@@ -268,10 +271,10 @@ impl Leases {
                         if !fill.add(lease.bytes) {
                             break;
                         }
-                        chosen.leases.push(*no);
+                        chosen.leases.push(no);
                     }
-                    Plan::Later(at) => put_off.push((*no, Renewal::Due(at))),
-                    Plan::Never => put_off.push((*no, Renewal::Never)),
+                    Plan::Later(at) => put_off.push((no, Renewal::Due(at))),
+                    Plan::Never => put_off.push((no, Renewal::Never)),
                 }
             }
             for (no, renewal) in put_off {
@@ -289,7 +292,7 @@ impl Leases {
     /// The same request again: those of `leases` that still wait for its answer.
     pub(super) fn still_asked(&self, mut leases: Vec<LeaseNo>) -> Vec<LeaseNo> {
         leases.retain(|no| {
-            let lease = self.leases.get(no);
+            let lease = self.leases.get(*no);
             lease.is_some_and(|lease| lease.renewal == Renewal::Asked)
         });
         leases
@@ -297,24 +300,23 @@ impl Leases {
 
     /// When the first of `leases` ends.
     pub(super) fn first_end(&self, leases: &[LeaseNo]) -> Option<Instant> {
-        let ends = leases.iter().filter_map(|no| self.leases.get(no));
+        let ends = leases.iter().filter_map(|no| self.leases.get(*no));
         ends.map(|lease| lease.end).min()
     }
 
     /// It was extended by a request that was sent at `sent`.
     pub(super) fn extended(&mut self, no: LeaseNo, sent: Instant, seconds: u16) {
-        let Some(lease) = self.leases.get_mut(&no) else {
+        let Some(lease) = self.leases.get_mut(no) else {
             return;
         };
         let length = Duration::from_secs(seconds.into());
         let end = lease.end.max(sent + length);
-        let before = std::mem::replace(&mut lease.end, end);
+        lease.end = end;
         (lease.length, lease.receipt) = (length, false);
         (lease.tries, lease.invalid) = (0, 0);
         let renewal = lease.next();
         if lease.renewal != Renewal::Settling {
-            self.ends.remove(&(before, no));
-            self.ends.insert((end, no));
+            self.ends_at(no, end);
             self.set(no, renewal);
         }
     }
@@ -325,7 +327,7 @@ impl Leases {
             let until = now + asked.unwrap_or(LATER.first).min(Duration::from_secs(600));
             self.throttled = self.throttled.max(Some(until));
         }
-        let Some(lease) = self.leases.get_mut(&no) else {
+        let Some(lease) = self.leases.get_mut(no) else {
             return true;
         };
         if lease.renewal == Renewal::Settling {
@@ -345,8 +347,8 @@ impl Leases {
 
     /// A lease that has ended.
     pub(super) fn lapsed(&mut self, now: Instant) -> Option<Lapsed> {
-        let (_, no) = *self.ends.first().filter(|(end, _)| *end <= now)?;
-        let lease = self.leases.get(&no)?;
+        let (_, no) = self.ends.first().filter(|(end, _)| *end <= now)?;
+        let lease = self.leases.get(no)?;
         let lapsed = Lapsed {
             message: lease.message,
             kept: lease.is_final(),
@@ -357,52 +359,66 @@ impl Leases {
 
     /// When something is to be done about a lease.
     pub(super) fn timers(&self) -> impl Iterator<Item = Instant> {
-        let firsts = [&self.due, &self.again, &self.ends].map(BTreeSet::first);
-        firsts.into_iter().flatten().map(|(at, _)| *at)
+        let firsts = [&self.due, &self.again, &self.ends].map(Agenda::first);
+        firsts.into_iter().flatten().map(|(at, _)| at)
     }
 
     /// It is being extended.
     fn ask(&mut self, no: LeaseNo, now: Instant, seconds: u16) {
         self.set(no, Renewal::Asked);
-        let Some(lease) = self.leases.get_mut(&no) else {
+        let Some(lease) = self.leases.get_mut(no) else {
             return;
         };
         // A first extension may be shorter than what the lease came with: from now on the shorter
         // one counts, since whether the request arrives is not known.
         let end = lease.end.min(now + Duration::from_secs(seconds.into()));
-        let before = std::mem::replace(&mut lease.end, end);
-        self.ends.remove(&(before, no));
-        self.ends.insert((end, no));
+        lease.end = end;
+        self.ends_at(no, end);
     }
 
     fn set(&mut self, no: LeaseNo, renewal: Renewal) {
-        let Some(lease) = self.leases.get_mut(&no) else {
+        let Some(lease) = self.leases.get_mut(no) else {
             return;
         };
         let before = std::mem::replace(&mut lease.renewal, renewal);
-        match before {
-            Renewal::Due(at) => {
-                self.due.remove(&(at, no));
-            }
-            Renewal::Again(at) => {
-                self.again.remove(&(at, no));
-            }
-            Renewal::Settling => {
-                self.ends.insert((lease.end, no));
-            }
-            Renewal::Asked | Renewal::Never => {}
+        let (turn, end) = (lease.turn.take(), lease.end);
+        if let Some(turn) = turn {
+            self.index(before).remove(turn);
         }
+        if let Renewal::Due(at) | Renewal::Again(at) = renewal {
+            let turn = self.index(renewal).insert(at, no);
+            if let Some(lease) = self.leases.get_mut(no) {
+                lease.turn = Some(turn);
+            }
+        }
+        match (before, renewal) {
+            (Renewal::Settling, Renewal::Settling) => {}
+            (Renewal::Settling, _) => self.ends_at(no, end),
+            (_, Renewal::Settling) => self.ends_never(no),
+            _ => {}
+        }
+    }
+
+    /// Where those stand that are extended so.
+    fn index(&mut self, renewal: Renewal) -> &mut Agenda<LeaseNo> {
         match renewal {
-            Renewal::Due(at) => {
-                self.due.insert((at, no));
-            }
-            Renewal::Again(at) => {
-                self.again.insert((at, no));
-            }
-            Renewal::Settling => {
-                self.ends.remove(&(lease.end, no));
-            }
-            Renewal::Asked | Renewal::Never => {}
+            Renewal::Again(_) => &mut self.again,
+            _ => &mut self.due,
+        }
+    }
+
+    /// It ends then, unless something becomes of it before.
+    fn ends_at(&mut self, no: LeaseNo, end: Instant) {
+        self.ends_never(no);
+        if let Some(lease) = self.leases.get_mut(no) {
+            lease.ending = Some(self.ends.insert(end, no));
+        }
+    }
+
+    fn ends_never(&mut self, no: LeaseNo) {
+        let lease = self.leases.get_mut(no);
+        if let Some(ending) = lease.and_then(|lease| lease.ending.take()) {
+            self.ends.remove(ending);
         }
     }
 }

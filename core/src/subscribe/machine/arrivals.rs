@@ -70,8 +70,9 @@ impl Subscriber {
             key => Some(self.turns.join(key)),
         };
         let (id, ack_id) = (message.message_id.clone(), message.ack_id.clone());
+        let keyed = key.as_ref().map(|_| id.clone());
         let no = self.hand.insert(InHand {
-            id: id.clone(),
+            id,
             key: key.clone(),
             bytes: message.bytes(),
             received: self.now,
@@ -84,8 +85,8 @@ impl Subscriber {
         if self.closing.is_some() {
             return self.give_back(no);
         }
-        if let Some(key) = &key {
-            for stray in self.turns.comes(key, no, &id, back) {
+        if let (Some(key), Some(id)) = (&key, &keyed) {
+            for stray in self.turns.comes(key, no, id, back) {
                 self.give_back(stray);
             }
         }

@@ -140,8 +140,8 @@ impl Subscriber {
 
     /// The deadline has passed: what handlers have goes back, in last calls.
     fn abandon(&mut self) {
-        for (delivery, running) in std::mem::take(&mut self.deliveries) {
-            let no = running.message;
+        for (delivery, no) in self.hand.handled() {
+            self.deliveries.remove(&delivery);
             self.abandoned.insert(delivery);
             let ours = self.hand.get(no).is_some_and(|known| known.lease.is_some());
             if ours {

@@ -9,7 +9,7 @@ mod sending;
 mod settlement;
 mod streams;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use super::asking::Asking;
 use super::calls::Calls;
 use super::extension::Extension;
 use super::hand::{Hand, MessageNo};
+use super::hash::Hashing;
 use super::io::{
     DeliveryId, StreamId, SubscribeEvent, SubscribeGauges, SubscribeInput, SubscribeMisuse,
     SubscribeOutput, SubscribeWait,
@@ -83,8 +84,8 @@ pub struct Subscriber {
     turns: Turns,
     leases: Leases,
     extension: Extension,
-    /// The deliveries that are with a handler.
-    deliveries: BTreeMap<DeliveryId, Running>,
+    /// The deliveries that are with a handler. Only looked up, never iterated.
+    deliveries: HashMap<DeliveryId, Running, Hashing>,
     last_delivery: u64,
     /// Those that were settled without their handler, when closing gave up.
     abandoned: BTreeSet<DeliveryId>,
@@ -131,7 +132,7 @@ impl Subscriber {
             turns: Turns::default(),
             leases: Leases::new(max_bytes),
             extension: Extension::new(options.extension_min(), options.extension_max()),
-            deliveries: BTreeMap::new(),
+            deliveries: HashMap::default(),
             last_delivery: 0,
             abandoned: BTreeSet::new(),
             held: BTreeSet::new(),

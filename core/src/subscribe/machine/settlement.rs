@@ -17,14 +17,22 @@ use crate::subscribe::settlement::{SettleError, Settlement};
 const NACK_TIME: Duration = Duration::from_secs(2);
 
 impl Subscriber {
-    /// Gives the next message to a handler.
+    /// Gives messages to handlers, as many as may be with them.
     pub(super) fn hand_out(&mut self) -> bool {
-        if self.closing.is_some() || self.hand.counts().handling >= self.options.handlers() {
+        if self.closing.is_some() {
             return false;
         }
-        let Some(no) = self.turns.next() else {
-            return false;
-        };
+        let mut any = false;
+        while self.hand.counts().handling < self.options.handlers()
+            && let Some(no) = self.turns.next()
+        {
+            self.hand_over(no);
+            any = true;
+        }
+        any
+    }
+
+    fn hand_over(&mut self, no: MessageNo) {
         let known = self.hand.get(no);
         let key = known.and_then(|known| known.key.clone());
         self.turns.begin(key.as_ref(), no);
@@ -47,7 +55,6 @@ impl Subscriber {
             self.outputs
                 .push_back(SubscribeOutput::Deliver { delivery, message });
         }
-        true
     }
 
     /// A handler is done.
@@ -198,12 +205,12 @@ impl Subscriber {
         let Place::Settling { told, .. } = known.place else {
             return;
         };
-        let (key, id) = (known.key.clone(), known.id.clone());
+        let key = known.key.clone().map(|key| (key, known.id.clone()));
         self.forget(no);
         if let Some(told) = told {
             self.tell(told, result);
         }
-        if let Some(key) = key {
+        if let Some((key, id)) = key {
             let strays = self.turns.given_back(self.now, &key, &id);
             if let Some((first, next)) = self.first_two(&strays) {
                 self.turns.stop_again(&key, &first, next);

@@ -1,10 +1,8 @@
-use bytes::Bytes;
-
 use super::*;
 use crate::failure::MessageId;
 
 fn id(text: &'static str) -> MessageId {
-    MessageId::from_utf8(Bytes::from_static(text.as_bytes())).unwrap()
+    MessageId::from_utf8(text).unwrap()
 }
 
 fn no(number: u64) -> MessageNo {

@@ -177,11 +177,11 @@ fn name(tag: &impl fmt::Debug) -> String {
 }
 
 fn admitted(tag: &impl fmt::Debug, admission: &Admission) -> Admitted {
-    let data = match admission.content() {
+    let data = match admission.body().content() {
         Content::Plain(data) => data.clone(),
         Content::Hook(hook) => hook.encode(),
     };
-    let attributes = admission.attributes().iter();
+    let attributes = admission.body().attributes().iter();
     Admitted {
         tag: name(tag),
         data: Blob::new(&data),

@@ -13,6 +13,14 @@ pub(in crate::wire) fn prefix(len: usize) -> [u8; PREFIX_BYTES] {
     [0, a, b, c, d]
 }
 
+/// What stands before a message that was compressed to `len` bytes.
+#[cfg(feature = "gzip")]
+pub(in crate::wire) fn compressed_prefix(len: usize) -> [u8; PREFIX_BYTES] {
+    let [_, len @ ..] = prefix(len);
+    let [a, b, c, d] = len;
+    [1, a, b, c, d]
+}
+
 /// Appends a frame to `out`. Its message is what `message` appends: it is written in place, and
 /// copied nowhere.
 ///

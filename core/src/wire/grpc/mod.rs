@@ -1,6 +1,7 @@
 //! What every call over gRPC shares: its head, frames, and the status it ends with.
 
 pub(super) mod call;
+pub(super) mod fields;
 pub(super) mod frame;
 pub(crate) mod proto;
 mod reader;

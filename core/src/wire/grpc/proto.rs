@@ -2,8 +2,8 @@
 //! google/rpc, google/protobuf).
 //!
 //! Text that stays a slice of what came is `Bytes` here, which is the same on the wire; whether it
-//! is UTF-8 is for the reader to check. So is a message inside a list: one that cannot be decoded
-//! then spoils no other.
+//! is UTF-8 is for the reader to check. The messages of a stream come often, and are read
+//! [by hand](super::fields).
 
 use std::collections::BTreeMap;
 
@@ -32,19 +32,6 @@ pub(crate) struct StreamingPullRequest {
     pub(crate) max_outstanding_bytes: i64,
     #[prost(int64, tag = "10")]
     pub(crate) protocol_version: i64,
-}
-
-#[derive(Clone, PartialEq, Eq, Message)]
-pub(crate) struct StreamingPullResponse {
-    /// Each a [`ReceivedMessage`].
-    #[prost(bytes = "bytes", repeated, tag = "1")]
-    pub(crate) received_messages: Vec<Bytes>,
-    #[prost(message, optional, tag = "3")]
-    pub(crate) modify_ack_deadline_confirmation: Option<ModifyAckDeadlineConfirmation>,
-    #[prost(message, optional, tag = "4")]
-    pub(crate) subscription_properties: Option<SubscriptionProperties>,
-    #[prost(message, optional, tag = "5")]
-    pub(crate) acknowledge_confirmation: Option<AcknowledgeConfirmation>,
 }
 
 /// What became of acks that were sent on the stream.
@@ -77,49 +64,6 @@ pub(crate) struct SubscriptionProperties {
     pub(crate) exactly_once_delivery_enabled: bool,
     #[prost(bool, tag = "2")]
     pub(crate) message_ordering_enabled: bool,
-}
-
-#[derive(Clone, PartialEq, Eq, Message)]
-pub(crate) struct ReceivedMessage {
-    #[prost(bytes = "bytes", tag = "1")]
-    pub(crate) ack_id: Bytes,
-    /// A [`PubsubMessage`].
-    #[prost(bytes = "bytes", tag = "2")]
-    pub(crate) message: Bytes,
-    #[prost(int32, tag = "3")]
-    pub(crate) delivery_attempt: i32,
-}
-
-#[derive(Clone, PartialEq, Eq, Message)]
-pub(crate) struct PubsubMessage {
-    #[prost(bytes = "bytes", tag = "1")]
-    pub(crate) data: Bytes,
-    #[prost(message, repeated, tag = "2")]
-    pub(crate) attributes: Vec<Attribute>,
-    #[prost(bytes = "bytes", tag = "3")]
-    pub(crate) message_id: Bytes,
-    #[prost(message, optional, tag = "4")]
-    pub(crate) publish_time: Option<Timestamp>,
-    #[prost(bytes = "bytes", tag = "5")]
-    pub(crate) ordering_key: Bytes,
-}
-
-/// An entry of a map of text.
-#[derive(Clone, PartialEq, Eq, Message)]
-pub(crate) struct Attribute {
-    #[prost(bytes = "bytes", tag = "1")]
-    pub(crate) key: Bytes,
-    #[prost(bytes = "bytes", tag = "2")]
-    pub(crate) value: Bytes,
-}
-
-/// `google.protobuf.Timestamp`.
-#[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(crate) struct Timestamp {
-    #[prost(int64, tag = "1")]
-    pub(crate) seconds: i64,
-    #[prost(int32, tag = "2")]
-    pub(crate) nanos: i32,
 }
 
 /// `google.protobuf.Duration`.

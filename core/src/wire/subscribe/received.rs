@@ -80,18 +80,19 @@ impl Unreadable {
     }
 }
 
-/// Parts those that could be read from the others.
-pub(super) fn part(
-    read: impl Iterator<Item = Result<ReceivedMessage, Unreadable>>,
-) -> (Vec<ReceivedMessage>, Vec<Unreadable>) {
-    let mut messages = Vec::new();
-    let mut unreadable = Vec::new();
-    for message in read {
-        match message {
-            Ok(message) => messages.push(message),
-            Err(problem) if unreadable.len() < UNREADABLE_MAX => unreadable.push(problem),
+/// What could be read, and what could not.
+#[derive(Default)]
+pub(super) struct Parted {
+    pub(super) messages: Vec<ReceivedMessage>,
+    pub(super) unreadable: Vec<Unreadable>,
+}
+
+impl Parted {
+    pub(super) fn add(&mut self, read: Result<ReceivedMessage, Unreadable>) {
+        match read {
+            Ok(message) => self.messages.push(message),
+            Err(problem) if self.unreadable.len() < UNREADABLE_MAX => self.unreadable.push(problem),
             Err(_) => {}
         }
     }
-    (messages, unreadable)
 }

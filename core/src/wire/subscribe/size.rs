@@ -10,11 +10,10 @@ pub const ACK_REQUEST_MAX_BYTES: usize = 524_288;
 /// What `id` adds to the body of an acknowledge or a deadline change.
 #[must_use]
 pub fn ack_id_bytes(wire: Wire, id: &AckId) -> usize {
-    let id = id.as_str();
     match wire {
-        Wire::Grpc => field(id.len()),
+        Wire::Grpc => field(id.as_bytes().len()),
         // With the comma that parts it from the next.
-        Wire::Rest => escaped_len(id) + 1,
+        Wire::Rest => escaped_len(id.as_str()) + 1,
     }
 }
 

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use pubsink_core::failure::MessageId;
 use pubsink_core::publish::Step;
 use pubsink_core::subscribe::{
@@ -77,7 +76,7 @@ pub(crate) fn options() -> SubscriberOptionsBuilder {
 
 pub(crate) fn message(id: &str) -> ReceivedMessage {
     let ack_id = format!("{id}#0").as_str().into();
-    let id = MessageId::from_utf8(Bytes::copy_from_slice(id.as_bytes())).unwrap();
+    let id = MessageId::from_utf8(id).unwrap();
     ReceivedMessage::new(ack_id, id, "data")
 }
 

@@ -47,12 +47,17 @@ pub(crate) fn all(start: bool) -> Vec<Arc<ServerEntry>> {
     let entries = [
         ServerEntry {
             name: "embedded",
-            offers: &[Needs::Anything, Needs::Ordering, Needs::Faults],
+            offers: &[Needs::Anything, Needs::Ordering, Needs::Gzip, Needs::Faults],
             kind: Kind::Embedded,
         },
         ServerEntry {
             name: "google",
-            offers: &[Needs::Anything, Needs::Ordering, Needs::Schemas],
+            offers: &[
+                Needs::Anything,
+                Needs::Ordering,
+                Needs::Gzip,
+                Needs::Schemas,
+            ],
             kind: google(start),
         },
         ServerEntry {
@@ -119,6 +124,7 @@ impl ServerEntry {
         let what = match needs {
             Needs::Anything => "topics or subscriptions",
             Needs::Ordering => "ordered delivery",
+            Needs::Gzip => "decompression that was ever tried",
             Needs::Schemas => "schemas",
             Needs::Faults => "script of faults",
         };

@@ -66,7 +66,7 @@ pub fn acknowledge(
     let body = frame(ids_len(options, ids), |out| {
         write_field(out, 1, options.subscription_name().as_bytes());
         for id in ids {
-            write_field(out, 2, id.as_str().as_bytes());
+            write_field(out, 2, id.as_bytes());
         }
     });
     unary(options, "Acknowledge", body, token)
@@ -87,7 +87,7 @@ pub fn modify_ack_deadline(
             write_varint(out, seconds.into());
         }
         for id in ids {
-            write_field(out, 4, id.as_str().as_bytes());
+            write_field(out, 4, id.as_bytes());
         }
     });
     unary(options, "ModifyAckDeadline", body, token)

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::failing::Call;
-use super::super::received::{Pulled, Unreadable, UnreadableProblem, part};
+use super::super::received::{Parted, Pulled, Unreadable, UnreadableProblem};
 use super::super::time::parse_rfc3339;
 use super::{failure, object, unreadable_success};
 use crate::failure::MessageId;
@@ -90,7 +90,14 @@ impl JsonText<'_> {
 fn read_messages(body: &[u8]) -> Option<Pulled> {
     let answer: Answer<'_> = object(body)?;
     let received = answer.received_messages.unwrap_or_default();
-    let (messages, unreadable) = part(received.into_iter().map(read_message));
+    let mut parted = Parted::default();
+    for raw in received {
+        parted.add(read_message(raw));
+    }
+    let Parted {
+        messages,
+        unreadable,
+    } = parted;
     Some(Pulled {
         messages,
         unreadable,
@@ -118,9 +125,10 @@ fn read_message(raw: &RawValue) -> Result<ReceivedMessage, Unreadable> {
         return Err(leased(UnreadableProblem::NoMessageId));
     }
     let data = JsonText::of(message.data.as_ref());
-    let Some((ack_id, message_id, data)) = one_buffer(ack_id, message_id, data) else {
+    let message_id = MessageId::new(message_id);
+    let Some((ack_id, data)) = one_buffer(ack_id, data) else {
         return Err(Unreadable {
-            message_id: MessageId::from_utf8(Bytes::copy_from_slice(message_id.as_bytes())),
+            message_id: Some(message_id),
             ..leased(UnreadableProblem::NotBase64)
         });
     };
@@ -134,17 +142,14 @@ fn read_message(raw: &RawValue) -> Result<ReceivedMessage, Unreadable> {
     Ok(read)
 }
 
-/// The ids and the data as slices of one buffer. `None` where the data is no base64.
-fn one_buffer(ack_id: &str, message_id: &str, data: &str) -> Option<(AckId, MessageId, Bytes)> {
-    let ids = ack_id.len() + message_id.len();
-    let mut buffer = Vec::with_capacity(ids + decoded_len_max(data.len()));
+/// The ack id and the data as slices of one buffer. `None` where the data is no base64.
+fn one_buffer(ack_id: &str, data: &str) -> Option<(AckId, Bytes)> {
+    let mut buffer = Vec::with_capacity(ack_id.len() + decoded_len_max(data.len()));
     buffer.extend_from_slice(ack_id.as_bytes());
-    buffer.extend_from_slice(message_id.as_bytes());
     decode_into(data.as_bytes(), &mut buffer)?;
     let mut rest = Bytes::from(buffer);
     let ack_id = AckId::from_utf8(rest.split_to(ack_id.len()))?;
-    let message_id = MessageId::from_utf8(rest.split_to(message_id.len()))?;
-    Some((ack_id, message_id, rest))
+    Some((ack_id, rest))
 }
 
 /// A number of deliveries, as a number or as text. 0 is none.
