@@ -8,6 +8,7 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 pub mod floor;
+pub mod hooks;
 pub mod load;
 pub mod measure;
 pub mod micro;

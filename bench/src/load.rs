@@ -1,10 +1,6 @@
 //! The messages that are published: the same for every client.
 
 use bytes::Bytes;
-use pubsink_core::envelope::Envelope;
-use pubsink_core::envelope_line;
-
-use crate::Error;
 
 /// The most messages that are not confirmed at a time.
 pub const UNCONFIRMED_MAX: usize = 10_000;
@@ -38,8 +34,6 @@ pub struct Load {
     /// [`ATTRIBUTES`], as whoever publishes has them: not known before.
     pub attributes: Vec<(String, String)>,
     bodies: Vec<Bytes>,
-    /// The hooks that the bodies are of, where they are.
-    hooks: Vec<Envelope>,
 }
 
 impl Load {
@@ -51,41 +45,18 @@ impl Load {
         let random = Bytes::from(random);
         let starts = (0..BODIES).map(|index| index * size);
         let bodies = starts.map(|start| random.slice(start..start + size));
+        Self::of(messages, bodies.collect())
+    }
+
+    /// These bodies, in turn. As their size counts the largest.
+    pub fn of(messages: usize, bodies: Vec<Bytes>) -> Self {
         let attributes = ATTRIBUTES.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self {
             messages,
-            size,
+            size: bodies.iter().map(Bytes::len).max().unwrap_or_default(),
             attributes: attributes.into(),
-            bodies: bodies.collect(),
-            hooks: Vec::new(),
-        }
-    }
-
-    /// Hooks, lines of JSON, in turn. As their size counts the largest.
-    ///
-    /// # Errors
-    ///
-    /// A line is no hook, or there is none.
-    pub fn of_hooks(messages: usize, lines: &[u8]) -> Result<Self, Error> {
-        let lines = lines.split(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !line.is_empty());
-        let hooks = lines.map(|line| Ok(envelope_line::parse(line)?.into_envelope(String::new, 0)));
-        let hooks: Vec<Envelope> = hooks.collect::<Result<_, Error>>()?;
-        let bodies: Vec<Bytes> = hooks.iter().map(|hook| hook.body.clone()).collect();
-        let size = bodies.iter().map(Bytes::len).max();
-        Ok(Self {
-            messages,
-            size: size.ok_or("there are no hooks")?,
-            attributes: Vec::new(),
             bodies,
-            hooks,
-        })
-    }
-
-    /// The hook of a message, where they are hooks; as in the input, but for its id.
-    pub(crate) fn hook(&self, number: usize) -> Option<Envelope> {
-        let place = number.checked_rem(self.hooks.len())?;
-        Some(self.hooks[place].clone())
+        }
     }
 
     /// The body of a message, shared.

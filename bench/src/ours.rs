@@ -3,16 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pubsink_core::attributes::Attributes;
 use pubsink_core::delivery::DeliveryContext;
-use pubsink_core::envelope::Envelope;
 use pubsink_core::options::{Compression, PublisherOptions, Wire};
 use pubsink_core::publish::Message;
-use pubsink_tokio::{Delivery, Publisher};
+use pubsink_tokio::{Deliveries, Delivery, Publisher};
 use smol::Executor;
 
 use crate::Error;
+use crate::hooks::{Hooks, hook};
 use crate::load::{ATTRIBUTES, Load, UNCONFIRMED_MAX};
 use crate::measure::{Figures, Started};
 
@@ -21,9 +20,25 @@ use crate::measure::{Figures, Started};
 pub enum Payload {
     /// The body as it is, with the load's attributes.
     Raw,
+    /// The same, as many together as fit a request, four times at once.
+    Together,
     /// A hook with that body.
     Hook,
 }
+
+/// What is published.
+#[derive(Debug, Clone, Copy)]
+pub struct Work<'a> {
+    /// How many, and the bodies.
+    pub load: &'a Load,
+    /// The hooks, where they were read.
+    pub hooks: Option<&'a Hooks>,
+    /// What each message is.
+    pub payload: Payload,
+}
+
+/// How many vectors are unconfirmed at a time, as of the other clients.
+const VECTORS_IN_FLIGHT: usize = 4;
 
 /// Options for the server at `address`.
 ///
@@ -51,13 +66,9 @@ pub fn options(
 /// # Errors
 ///
 /// A message failed.
-pub async fn on_tokio(
-    options: PublisherOptions,
-    load: &Load,
-    payload: Payload,
-) -> Result<Figures, Error> {
+pub async fn on_tokio(options: PublisherOptions, work: Work<'_>) -> Result<Figures, Error> {
     let publisher = pubsink_tokio::publisher(options).spawn()?;
-    measured(&publisher, load, payload).await
+    measured(&publisher, work).await
 }
 
 /// Publishes the load on a smol executor that runs on this thread.
@@ -65,77 +76,87 @@ pub async fn on_tokio(
 /// # Errors
 ///
 /// A message failed.
-pub fn on_smol(options: PublisherOptions, load: &Load, payload: Payload) -> Result<Figures, Error> {
+pub fn on_smol(options: PublisherOptions, work: Work<'_>) -> Result<Figures, Error> {
     let executor = Arc::new(Executor::new());
     let publisher = pubsink_smol::publisher(options).spawn_on(&executor)?;
-    smol::block_on(executor.run(measured(&publisher, load, payload)))
+    smol::block_on(executor.run(measured(&publisher, work)))
 }
 
-/// The hook with the body of that number.
-#[must_use]
-pub fn hook(load: &Load, number: usize) -> Envelope {
-    let header = |name: &str, value: &'static str| (name.to_owned(), Bytes::from(value));
-    let id = format!("019ad465-4e4c-7650-a69e-{number:012x}");
-    if let Some(hook) = load.hook(number) {
-        return Envelope { id, ..hook };
-    }
-    Envelope {
-        id,
-        source_id: "bench".to_owned(),
-        tenant_id: None,
-        received_at: 1_764_500_000_000,
-        method: "POST".to_owned(),
-        path: "/hooks/bench".to_owned(),
-        headers: vec![
-            header("Content-Type", "application/json"),
-            header("X-Bench-Event", "message.sent"),
-        ],
-        content_type: Some("application/json".to_owned()),
-        body: load.body(number).clone(),
-        dedupe_key: None,
-    }
-}
-
-async fn measured(publisher: &Publisher, load: &Load, payload: Payload) -> Result<Figures, Error> {
-    let source = Source {
-        load,
-        payload,
-        attributes: ATTRIBUTES.into_iter().collect(),
-    };
+async fn measured(publisher: &Publisher, work: Work<'_>) -> Result<Figures, Error> {
+    let attributes = ATTRIBUTES.into_iter().collect();
     let started = Started::now()?;
-    let window = load.window();
+    match work.payload {
+        Payload::Together => together(publisher, work.load, &attributes).await?,
+        Payload::Raw | Payload::Hook => one_by_one(publisher, work, &attributes).await?,
+    }
+    started.end(work.load.messages)
+}
+
+async fn one_by_one(
+    publisher: &Publisher,
+    work: Work<'_>,
+    attributes: &Attributes,
+) -> Result<(), Error> {
+    let window = work.load.window();
     let mut unconfirmed = VecDeque::<Delivery>::with_capacity(window);
-    for number in 0..load.messages {
+    for number in 0..work.load.messages {
         if unconfirmed.len() == window
             && let Some(oldest) = unconfirmed.pop_front()
         {
             oldest.await?;
         }
-        unconfirmed.push_back(source.send(publisher, number));
+        unconfirmed.push_back(work.send(publisher, attributes, number));
     }
     for delivery in unconfirmed {
         delivery.await?;
     }
-    started.end(load.messages)
+    Ok(())
 }
 
-struct Source<'a> {
-    load: &'a Load,
-    payload: Payload,
-    attributes: Attributes,
-}
-
-impl Source<'_> {
-    fn send(&self, publisher: &Publisher, number: usize) -> Delivery {
-        match self.payload {
-            Payload::Raw => {
-                let mut message = Message::new(self.load.body(number).clone());
-                message.attributes = self.attributes.clone();
-                publisher.publish(message)
-            }
-            Payload::Hook => {
-                publisher.deliver(&hook(self.load, number), &DeliveryContext::batched())
-            }
+async fn together(
+    publisher: &Publisher,
+    load: &Load,
+    attributes: &Attributes,
+) -> Result<(), Error> {
+    let mut unconfirmed = VecDeque::<Deliveries>::new();
+    for start in (0..load.messages).step_by(load.batch()) {
+        if unconfirmed.len() == VECTORS_IN_FLIGHT
+            && let Some(oldest) = unconfirmed.pop_front()
+        {
+            all_stored(oldest).await?;
         }
+        let numbers = start..load.messages.min(start + load.batch());
+        let messages = numbers.map(|number| message(load, attributes, number));
+        unconfirmed.push_back(publisher.publish_all(messages));
+    }
+    for deliveries in unconfirmed {
+        all_stored(deliveries).await?;
+    }
+    Ok(())
+}
+
+async fn all_stored(deliveries: Deliveries) -> Result<(), Error> {
+    for outcome in deliveries.await {
+        outcome?;
+    }
+    Ok(())
+}
+
+fn message(load: &Load, attributes: &Attributes, number: usize) -> Message {
+    let mut message = Message::new(load.body(number).clone());
+    message.attributes = attributes.clone();
+    message
+}
+
+impl Work<'_> {
+    fn send(&self, publisher: &Publisher, attributes: &Attributes, number: usize) -> Delivery {
+        if self.payload != Payload::Hook {
+            return publisher.publish(message(self.load, attributes, number));
+        }
+        let hook = match self.hooks {
+            Some(hooks) => hooks.hook(number),
+            None => hook(self.load, number),
+        };
+        publisher.deliver(&hook, &DeliveryContext::batched())
     }
 }

@@ -40,8 +40,8 @@ pub use pubsink_runtime::dispatch::{
 #[cfg(feature = "metrics")]
 pub use pubsink_runtime::metrics;
 pub use pubsink_runtime::{
-    CachedTokens, Delivery, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource, core,
-    journal, seam, service, sink,
+    CachedTokens, Deliveries, Delivery, Flush, NoToken, Publisher, TokenFn, TokenProvider,
+    TokenSource, core, journal, seam, service, sink,
 };
 pub use runtime::{Smol, SmolTimer};
 pub use subscribe::{Subscription, SubscriptionBuilder, SubscriptionHandle, subscription};

@@ -45,8 +45,8 @@ pub use pubsink_runtime::dispatch::{
 #[cfg(feature = "metrics")]
 pub use pubsink_runtime::metrics;
 pub use pubsink_runtime::{
-    CachedTokens, Delivery, Driver, Flush, NoToken, Publisher, TokenFn, TokenProvider, TokenSource,
-    core, journal, seam, service, sink,
+    CachedTokens, Deliveries, Delivery, Driver, Flush, NoToken, Publisher, TokenFn, TokenProvider,
+    TokenSource, core, journal, seam, service, sink,
 };
 pub use runtime::{Tokio, TokioTimer};
 pub use subscribe::{Subscription, SubscriptionBuilder, SubscriptionHandle, subscription};

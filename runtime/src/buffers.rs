@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The buffers of requests that were answered, for those that follow. There are never more than
 /// requests were in flight at once, or twice as many where they are compressed, and none is kept
-/// once nothing is in flight.
+/// once nothing was in flight for a while.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
@@ -17,6 +17,11 @@ impl Buffers {
     /// Keeps one for the next request.
     pub(crate) fn give(&self, buffer: Vec<u8>) {
         self.with(|kept| kept.push(buffer));
+    }
+
+    /// Whether there are any.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.with(|kept| !kept.is_empty())
     }
 
     /// Lets go of all.

@@ -9,12 +9,15 @@ use pubsink_core::failure::{Failure, Outcome};
 
 use crate::shared::{Shared, driver_ended};
 use crate::slots::SlotId;
+use crate::together;
 use crate::waiter::Waiter;
 
 /// What a publisher's slot waits for.
 #[derive(Debug)]
 pub(crate) enum Done {
     Settled(Outcome),
+    /// Of messages that were published together.
+    All(Vec<Outcome>),
     Flushed,
 }
 
@@ -54,8 +57,34 @@ impl Future for Delivery {
             },
             State::Admitted(waiter) => waiter.poll(cx).map(|done| match done {
                 Done::Settled(outcome) => outcome,
-                Done::Flushed => Err(driver_ended()),
+                Done::All(_) | Done::Flushed => Err(driver_ended()),
             }),
+        }
+    }
+}
+
+/// Messages on their way that were published together. Resolves to their outcomes, in the order of
+/// the messages, once all are known. Of no messages there are none, at once.
+///
+/// As with a [`Delivery`] the messages go on their way whether this is polled or not, and dropping
+/// it does not take them back.
+#[derive(Debug)]
+#[must_use = "deliveries that are not awaited hide their outcomes"]
+pub struct Deliveries(Option<Waiter<Shared>>);
+
+impl Deliveries {
+    pub(crate) fn new(waiter: Option<Waiter<Shared>>) -> Self {
+        Self(waiter)
+    }
+}
+
+impl Future for Deliveries {
+    type Output = Vec<Outcome>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Vec<Outcome>> {
+        match &mut self.0 {
+            Some(waiter) => together::poll(waiter, cx),
+            None => Poll::Ready(Vec::new()),
         }
     }
 }

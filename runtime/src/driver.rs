@@ -6,7 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::AbortHandle;
 use pubsink_core::options::PublisherOptions;
@@ -14,8 +14,7 @@ use pubsink_core::publish::RequestId;
 
 use crate::publisher::Publisher;
 use crate::seam::{Runtime, SendLimits, Timer, Transport};
-use crate::shared::{Action, Machine, Shared, Turn};
-use crate::slots::SlotId;
+use crate::shared::{Action, Machine, Mark, Shared, Turn};
 use crate::tasks::{AnyTokens, Tasks};
 use crate::tokens::TokenProvider;
 
@@ -60,7 +59,7 @@ where
 }
 
 fn run<R, T, P>(
-    machine: Machine<SlotId>,
+    machine: Machine<Mark>,
     runtime: R,
     transport: T,
     tokens: Option<P>,
@@ -117,17 +116,23 @@ impl fmt::Debug for Driver {
     }
 }
 
+/// How long buffers wait for the next request when none is on its way: where messages come in bursts,
+/// each would pay for new memory, which costs more than what is written to it.
+const BUFFERS_KEPT: Duration = Duration::from_secs(1);
+
 async fn drive<R: Runtime, T: Transport>(tasks: Tasks<R, T>) {
     let mut timer = pin!(tasks.runtime.timer());
     let mut running: BTreeMap<RequestId, AbortHandle> = BTreeMap::new();
+    let mut idle_since = None;
     loop {
+        let now = tasks.runtime.now();
         let Turn {
             answered,
             actions,
-            until,
+            mut until,
             idle,
             closed,
-        } = tasks.shared.turn(tasks.runtime.now());
+        } = tasks.shared.turn(now);
         for id in answered {
             running.remove(&id);
         }
@@ -146,11 +151,18 @@ async fn drive<R: Runtime, T: Transport>(tasks: Tasks<R, T>) {
                 }
             }
         }
-        if idle {
-            tasks.shared.buffers.clear();
-        }
         if closed {
             return;
+        }
+        if idle && tasks.shared.buffers.are_kept() {
+            let due = *idle_since.get_or_insert(now) + BUFFERS_KEPT;
+            if now >= due {
+                tasks.shared.buffers.clear();
+            } else {
+                until = Some(until.map_or(due, |until| until.min(due)));
+            }
+        } else {
+            idle_since = None;
         }
         if let Some(at) = until {
             timer.as_mut().reset(at);

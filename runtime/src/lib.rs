@@ -5,7 +5,8 @@
 //! means is decided in `pubsink-core`.
 //!
 //! - [`Publisher`]: the handle. `Clone + Send + Sync`.
-//! - [`Delivery`]: what a handle's calls return; resolves once Pub/Sub has confirmed.
+//! - [`Delivery`] and [`Deliveries`]: what a handle's calls return; resolve once Pub/Sub has
+//!   confirmed.
 //! - [`connect`]: a handle and the [`Driver`] future that runs it.
 //! - [`TokenProvider`] and [`CachedTokens`]: credentials.
 //! - `http2` (with the feature of that name): the streaming transport, generic over sockets.
@@ -38,11 +39,12 @@ pub mod sink;
 mod slots;
 pub mod subscribe;
 mod tasks;
+mod together;
 mod tokens;
 mod waiter;
 mod within;
 
-pub use delivery::{Delivery, Flush};
+pub use delivery::{Deliveries, Delivery, Flush};
 #[cfg(feature = "test-util")]
 pub use driver::connect_recorded;
 pub use driver::{Driver, connect};

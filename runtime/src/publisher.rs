@@ -12,8 +12,9 @@ use pubsink_core::options::PublisherOptions;
 use pubsink_core::publish::{Admission, Gauges, Message};
 use pubsink_core::reason::{InvalidMessage, Reason, StoppedKey};
 
-use crate::delivery::{Delivery, Flush};
+use crate::delivery::{Deliveries, Delivery, Flush};
 use crate::shared::Shared;
+use crate::together;
 
 /// Publishes to one topic. Clones share everything; dropping the last one sends what was admitted
 /// in the background, as long as the runtime runs.
@@ -91,6 +92,23 @@ impl Publisher {
                 Delivery::refused(failure)
             }
         }
+    }
+
+    /// Publishes plain messages together: one future has all their outcomes, which costs less than
+    /// one each. See [`publish`](Self::publish); each message has the outcome it would have had by
+    /// itself, and what is refused holds up no other.
+    pub fn publish_all(&self, messages: impl IntoIterator<Item = Message>) -> Deliveries {
+        let options = &self.0.options;
+        let messages = messages.into_iter();
+        self.admit_all(messages.map(|message| Admission::message(message, options)))
+    }
+
+    /// The same of messages that were checked before, or are as they are asked for.
+    pub fn admit_all(
+        &self,
+        admissions: impl IntoIterator<Item = Result<Admission, Failure>>,
+    ) -> Deliveries {
+        together::admit(&self.0.shared, || self.now(), admissions)
     }
 
     /// Sends what waits without lingering. The returned future resolves once everything admitted

@@ -20,6 +20,7 @@ use crate::buffers::Buffers;
 use crate::delivery::Done;
 use crate::metrics::{PublishMetrics, PublishTally};
 use crate::slots::{SlotId, Slots};
+use crate::together::Groups;
 use crate::waiter::{Slotted, poll_slot};
 
 /// The machine and whoever waits for it. The lock is held for moments and never across an await.
@@ -32,8 +33,9 @@ pub(crate) struct Shared {
 
 #[derive(Debug)]
 struct State {
-    machine: Machine<SlotId>,
+    machine: Machine<Mark>,
     slots: Slots<Done>,
+    groups: Groups,
     /// The driver has something to look at, since then.
     notified: Option<Instant>,
     driver: Option<Waker>,
@@ -41,6 +43,20 @@ struct State {
     answered: Vec<RequestId>,
     /// The driver ended: nothing more is sent.
     ended: bool,
+}
+
+/// What the machine knows a message or a flush by: the slot of its outcome, and where that is of
+/// several messages its place among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    slot: SlotId,
+    place: u32,
+}
+
+impl From<SlotId> for Mark {
+    fn from(slot: SlotId) -> Self {
+        Self { slot, place: 0 }
+    }
 }
 
 /// What the driver has to do.
@@ -64,13 +80,14 @@ pub(crate) struct Turn {
 }
 
 impl Shared {
-    pub(crate) fn new(machine: Machine<SlotId>) -> Self {
+    pub(crate) fn new(machine: Machine<Mark>) -> Self {
         Self {
             metrics: PublishMetrics::new(machine.options().topic_name()),
             buffers: Buffers::default(),
             state: Mutex::new(State {
                 machine,
                 slots: Slots::default(),
+                groups: Groups::default(),
                 notified: None,
                 driver: None,
                 answered: Vec::new(),
@@ -95,7 +112,7 @@ impl Shared {
         }
         let now = state.notified.unwrap_or_else(now);
         let slot = state.slots.open();
-        if let Err((slot, failure)) = state.machine.try_admit(now, slot, admission) {
+        if let Err((_, failure)) = state.machine.try_admit(now, slot.into(), admission) {
             state.slots.close(slot);
             return Err(failure);
         }
@@ -105,6 +122,61 @@ impl Shared {
             wake(driver);
         }
         Ok(slot)
+    }
+
+    /// Opens a slot for the outcomes of messages that join it.
+    pub(crate) fn begin(&self) -> SlotId {
+        let mut state = lock(&self.state);
+        let slot = state.slots.open();
+        state.groups.begin(slot);
+        slot
+    }
+
+    /// Admits some messages of a group. Those that are refused have their outcome at once: these
+    /// are their failures.
+    pub(crate) fn join(
+        &self,
+        now: impl FnOnce() -> Instant,
+        slot: SlotId,
+        admissions: impl Iterator<Item = Result<Admission, Failure>>,
+    ) -> Vec<Failure> {
+        let mut refused = Vec::new();
+        let mut state = lock(&self.state);
+        let now = state.notified.unwrap_or_else(now);
+        for admission in admissions {
+            let place = state.groups.join(slot);
+            let ended = state.ended;
+            let admitted = match admission {
+                Ok(_) if ended => Err(driver_ended()),
+                Ok(admission) => {
+                    let mark = Mark { slot, place };
+                    let admitted = state.machine.try_admit(now, mark, admission);
+                    admitted.map_err(|(_, failure)| failure)
+                }
+                Err(failure) => Err(failure),
+            };
+            if let Err(failure) = admitted {
+                refused.push(failure.clone());
+                state.groups.set(slot, place, Err(failure));
+            }
+        }
+        let driver = state.notify(now);
+        drop(state);
+        if let Some(driver) = driver {
+            wake(driver);
+        }
+        refused
+    }
+
+    /// No more messages join.
+    pub(crate) fn seal(&self, slot: SlotId) {
+        self.with(|state, after| {
+            if let Some(outcomes) = state.groups.seal(slot) {
+                after
+                    .wake
+                    .extend(state.slots.fill(slot, Done::All(outcomes)));
+            }
+        });
     }
 
     /// Opens a slot that is filled once everything admitted so far is settled; none is needed
@@ -145,7 +217,7 @@ impl Shared {
     }
 
     /// A task of request `id` ended with `input`.
-    pub(crate) fn answer(&self, now: Instant, id: RequestId, input: Input<SlotId>) {
+    pub(crate) fn answer(&self, now: Instant, id: RequestId, input: Input<Mark>) {
         self.with(|state, after| {
             state.answered.push(id);
             state.input(now, input, after);
@@ -217,11 +289,11 @@ impl State {
             return None;
         }
         let slot = self.slots.open();
-        self.input(now, Input::Flush { tag: slot }, after);
+        self.input(now, Input::Flush { tag: slot.into() }, after);
         Some(slot)
     }
 
-    fn input(&mut self, now: Instant, input: Input<SlotId>, after: &mut After) {
+    fn input(&mut self, now: Instant, input: Input<Mark>, after: &mut After) {
         if let Err(misuse) = self.machine.handle(now, input) {
             after.fault = Some(misuse.to_string());
         }
@@ -266,12 +338,18 @@ impl State {
                 Output::Cancel(request) => actions.push(Action::Cancel(request)),
                 Output::Settled { tag, outcome } => {
                     tally.settled(&outcome);
-                    after
-                        .wake
-                        .extend(self.slots.fill(tag, Done::Settled(outcome)));
+                    let done = if self.groups.has(tag.slot) {
+                        let all = self.groups.set(tag.slot, tag.place, outcome);
+                        all.map(Done::All)
+                    } else {
+                        Some(Done::Settled(outcome))
+                    };
+                    if let Some(done) = done {
+                        after.wake.extend(self.slots.fill(tag.slot, done));
+                    }
                 }
                 Output::Flushed { tag } => {
-                    after.wake.extend(self.slots.fill(tag, Done::Flushed));
+                    after.wake.extend(self.slots.fill(tag.slot, Done::Flushed));
                 }
                 other => after.fault = Some(format!("an output it does not know: {other:?}")),
             }

@@ -3,9 +3,19 @@
 
 use std::task::{Context, Poll, Waker};
 
-/// A slot's number.
+/// A slot's number. Four billion would not fit any memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SlotId(usize);
+pub(crate) struct SlotId(u32);
+
+impl SlotId {
+    fn new(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A slot for a `D`.
 #[derive(Debug)]
@@ -22,7 +32,7 @@ enum Slot<D> {
 #[derive(Debug)]
 pub(crate) struct Slots<D> {
     slots: Vec<Slot<D>>,
-    free: Vec<usize>,
+    free: Vec<SlotId>,
 }
 
 impl<D> Default for Slots<D> {
@@ -41,17 +51,17 @@ impl<D> Slots<D> {
     /// A slot to wait in.
     pub(crate) fn open(&mut self) -> SlotId {
         let slot = Slot::Waiting(None);
-        if let Some(index) = self.free.pop() {
-            self.slots[index] = slot;
-            return SlotId(index);
+        if let Some(id) = self.free.pop() {
+            self.slots[id.index()] = slot;
+            return id;
         }
         self.slots.push(slot);
-        SlotId(self.slots.len() - 1)
+        SlotId::new(self.slots.len() - 1)
     }
 
     /// Puts the outcome into the slot; gives back whom to wake.
     pub(crate) fn fill(&mut self, id: SlotId, done: D) -> Option<Waker> {
-        match std::mem::replace(&mut self.slots[id.0], Slot::Done(done)) {
+        match std::mem::replace(&mut self.slots[id.index()], Slot::Done(done)) {
             Slot::Waiting(waker) => waker,
             Slot::Abandoned => {
                 self.close(id);
@@ -63,7 +73,7 @@ impl<D> Slots<D> {
 
     /// Takes the outcome, or keeps `cx` to be woken. Gives back the waker that it replaces.
     pub(crate) fn poll(&mut self, id: SlotId, cx: &mut Context<'_>) -> (Poll<D>, Option<Waker>) {
-        let slot = &mut self.slots[id.0];
+        let slot = &mut self.slots[id.index()];
         if let Slot::Waiting(waker) = slot {
             let known = waker.as_ref();
             let replaced = match known.is_some_and(|known| known.will_wake(cx.waker())) {
@@ -84,7 +94,7 @@ impl<D> Slots<D> {
     /// Nobody waits any more; gives back whom it would have woken. A message goes on its way all
     /// the same.
     pub(crate) fn abandon(&mut self, id: SlotId) -> Option<Waker> {
-        let slot = &mut self.slots[id.0];
+        let slot = &mut self.slots[id.index()];
         match slot {
             Slot::Waiting(waker) => {
                 let waker = waker.take();
@@ -102,18 +112,18 @@ impl<D> Slots<D> {
         let slots = self.slots.iter().enumerate();
         slots
             .filter(|(_, slot)| matches!(slot, Slot::Waiting(_)))
-            .map(|(index, _)| SlotId(index))
+            .map(|(index, _)| SlotId::new(index))
             .collect()
     }
 
     /// Frees a slot that nobody waits in.
     pub(crate) fn close(&mut self, id: SlotId) {
-        self.slots[id.0] = Slot::Free;
+        self.slots[id.index()] = Slot::Free;
         self.freed(id);
     }
 
     fn freed(&mut self, id: SlotId) {
-        self.free.push(id.0);
+        self.free.push(id);
         if self.free.len() == self.slots.len() && self.slots.len() > KEEP {
             *self = Self::default();
         }

@@ -13,7 +13,7 @@ use pubsink_core::token::Token;
 use pubsink_core::wire::Reply;
 
 use crate::seam::{Runtime, SendLimits, Trailers, Transport};
-use crate::shared::Shared;
+use crate::shared::{Mark, Shared};
 use crate::tokens::{NoToken, TokenProvider};
 
 /// A token provider whose type is forgotten: it is asked once a request, which a box is nothing
@@ -90,7 +90,7 @@ impl<R: Runtime, T: Transport> Tasks<R, T> {
     fn spawn(
         &self,
         id: RequestId,
-        work: impl Future<Output = Input<crate::slots::SlotId>> + Send + 'static,
+        work: impl Future<Output = Input<Mark>> + Send + 'static,
     ) -> AbortHandle {
         let answer = Answer {
             id,
@@ -118,7 +118,7 @@ struct Answer<R: Runtime> {
     id: RequestId,
     runtime: R,
     shared: Arc<Shared>,
-    input: Option<Input<crate::slots::SlotId>>,
+    input: Option<Input<Mark>>,
 }
 
 impl<R: Runtime> Drop for Answer<R> {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use pubsink_bench::hooks::Hooks;
 use pubsink_bench::load::Load;
 use pubsink_bench::measure::{Figures, Started};
-use pubsink_bench::ours::{self, Payload};
+use pubsink_bench::ours::{self, Payload, Work};
 use pubsink_bench::{Error, floor, pulls};
 use pubsink_core::options::{Compression, Wire};
 
@@ -44,6 +45,10 @@ enum Client {
     FloorGrpc,
     Tokio,
     TokioGrpc,
+    /// As many messages together as fit a request
+    TokioVectors,
+    /// As many messages together as fit a request
+    TokioVectorsGrpc,
     TokioHook,
     TokioHookGrpc,
     Smol,
@@ -65,12 +70,14 @@ fn main() -> Result<(), Error> {
 }
 
 fn run(arguments: &Arguments) -> Result<Figures, Error> {
-    use Payload::{Hook, Raw};
+    use Payload::{Hook, Raw, Together};
     use Wire::{Grpc, Rest};
     match arguments.client {
         Client::FloorRest | Client::FloorHyper | Client::FloorGrpc => on_floor(arguments),
         Client::Tokio => on_tokio(arguments, Rest, Raw),
         Client::TokioGrpc => on_tokio(arguments, Grpc, Raw),
+        Client::TokioVectors => on_tokio(arguments, Rest, Together),
+        Client::TokioVectorsGrpc => on_tokio(arguments, Grpc, Together),
         Client::TokioHook => on_tokio(arguments, Rest, Hook),
         Client::TokioHookGrpc => on_tokio(arguments, Grpc, Hook),
         Client::Smol => on_smol(arguments, Rest, Raw),
@@ -89,11 +96,17 @@ fn run(arguments: &Arguments) -> Result<Figures, Error> {
 }
 
 impl Arguments {
-    fn load(&self) -> Result<Load, Error> {
-        match &self.hooks {
-            Some(file) => Load::of_hooks(self.messages, &std::fs::read(file)?),
-            None => Ok(Load::new(self.messages, self.size)),
+    fn load(&self, hooks: Option<&Hooks>) -> Load {
+        match hooks {
+            Some(hooks) => Load::of(self.messages, hooks.bodies()),
+            None => Load::new(self.messages, self.size),
         }
+    }
+
+    fn hooks(&self) -> Result<Option<Hooks>, Error> {
+        let file = self.hooks.as_ref();
+        file.map(|file| Hooks::read(&std::fs::read(file)?))
+            .transpose()
     }
 
     fn compression(&self) -> Compression {
@@ -104,7 +117,8 @@ impl Arguments {
 }
 
 fn on_floor(arguments: &Arguments) -> Result<Figures, Error> {
-    let (address, load) = (&*arguments.address, arguments.load()?);
+    let load = arguments.load(arguments.hooks()?.as_ref());
+    let address = &*arguments.address;
     tokio()?.block_on(async {
         let started = Started::now()?;
         match arguments.client {
@@ -118,13 +132,28 @@ fn on_floor(arguments: &Arguments) -> Result<Figures, Error> {
 
 fn on_tokio(arguments: &Arguments, wire: Wire, payload: Payload) -> Result<Figures, Error> {
     let options = ours::options(&arguments.address, wire, arguments.compression())?;
-    let load = arguments.load()?;
-    tokio()?.block_on(ours::on_tokio(options, &load, payload))
+    let hooks = arguments.hooks()?;
+    let hooks = hooks.as_ref();
+    let load = &arguments.load(hooks);
+    let work = Work {
+        load,
+        hooks,
+        payload,
+    };
+    tokio()?.block_on(ours::on_tokio(options, work))
 }
 
 fn on_smol(arguments: &Arguments, wire: Wire, payload: Payload) -> Result<Figures, Error> {
     let options = ours::options(&arguments.address, wire, arguments.compression())?;
-    ours::on_smol(options, &arguments.load()?, payload)
+    let hooks = arguments.hooks()?;
+    let hooks = hooks.as_ref();
+    let load = &arguments.load(hooks);
+    let work = Work {
+        load,
+        hooks,
+        payload,
+    };
+    ours::on_smol(options, work)
 }
 
 fn tokio() -> Result<tokio::runtime::Runtime, Error> {

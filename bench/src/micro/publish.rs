@@ -13,8 +13,9 @@ use pubsink_core::publish::{
 use pubsink_core::wire::Reply;
 
 use crate::Error;
+use crate::hooks::hook;
 use crate::load::{ATTRIBUTES, BATCH_MAX, Load};
-use crate::ours::{Payload, hook};
+use crate::ours::Payload;
 
 /// A publisher machine, and messages for it.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl Bench {
     /// It did not.
     pub fn check(&self, payload: Payload, number: usize) -> Result<Admission, Error> {
         let admission = match payload {
-            Payload::Raw => {
+            Payload::Raw | Payload::Together => {
                 let mut message = Message::new(self.load.body(number).clone());
                 message.attributes = self.attributes.clone();
                 Admission::message(message, &self.options)

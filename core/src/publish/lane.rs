@@ -30,7 +30,8 @@ pub(super) enum LaneState {
 impl<T> Lane<T> {
     pub(super) fn new() -> Self {
         Self {
-            entries: VecDeque::new(),
+            // Most keys have one message at a time.
+            entries: VecDeque::with_capacity(1),
             batched: Fill::default(),
             state: LaneState::Idle,
         }

@@ -122,7 +122,7 @@ impl<T> Waiting<T> {
         if let Some(lane) = self.lanes.get_mut(key) {
             lane.state = LaneState::Idle;
             if lane.entries.is_empty() {
-                self.lanes.remove(key);
+                self.remove(key);
             } else {
                 self.settle_in(key);
             }
@@ -141,11 +141,20 @@ impl<T> Waiting<T> {
     pub(super) fn take_idle_keys(&mut self) -> Vec<Entry<T>> {
         let mut taken = Vec::new();
         while let Some(key) = self.pop_idle_key() {
-            let lane = self.lanes.remove(&key);
+            let lane = self.remove(&key);
             taken.extend(lane.into_iter().flat_map(|lane| lane.entries));
         }
         self.len -= taken.len();
         taken
+    }
+
+    /// A key without messages costs nothing, nor does room that many had.
+    fn remove(&mut self, key: &Text) -> Option<Lane<T>> {
+        let lane = self.lanes.remove(key);
+        if self.lanes.is_empty() && self.lanes.capacity() > KEEP {
+            self.lanes = HashMap::default();
+        }
+        lane
     }
 
     /// A key that lingers, or has its turn.
@@ -228,6 +237,9 @@ impl<T> Waiting<T> {
         }
     }
 }
+
+/// Room for more ordering keys than this is given back once there are none.
+const KEEP: usize = 1_024;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ pub(crate) struct Client {
 
 impl Client {
     /// All of them, as they stand in the tables.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::new(FLOOR_REST, "floor, REST", FLOOR_REST, true),
         Self::new("floor-hyper", "the same over hyper", FLOOR_REST, true),
         Self::new(FLOOR_GRPC, "floor, gRPC", FLOOR_GRPC, true),
@@ -20,6 +20,18 @@ impl Client {
         Self::new("smol", "pubsink, smol, REST", FLOOR_REST, true),
         Self::new("tokio-grpc", "pubsink, tokio, gRPC", FLOOR_GRPC, true),
         Self::new("smol-grpc", "pubsink, smol, gRPC", FLOOR_GRPC, true),
+        Self::new(
+            "tokio-vectors",
+            "pubsink, tokio, REST, vectors",
+            FLOOR_REST,
+            true,
+        ),
+        Self::new(
+            "tokio-vectors-grpc",
+            "pubsink, tokio, gRPC, vectors",
+            FLOOR_GRPC,
+            true,
+        ),
         Self::new(
             "tokio-hook",
             "pubsink, tokio, REST, hooks",

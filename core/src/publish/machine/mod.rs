@@ -55,6 +55,9 @@ pub struct Publisher<T> {
     outputs: VecDeque<Output<T>>,
 }
 
+/// Room for more outputs than this is given back once there are none.
+const KEEP: usize = 4_096;
+
 /// A request and what is known of it.
 #[derive(Debug)]
 struct InFlight {
@@ -158,7 +161,12 @@ impl<T> Publisher<T> {
         }
         match self.outputs.pop_front() {
             Some(output) => Step::Do(output),
-            None => self.wait(),
+            None => {
+                if self.outputs.capacity() > KEEP {
+                    self.outputs = VecDeque::new();
+                }
+                self.wait()
+            }
         }
     }
 

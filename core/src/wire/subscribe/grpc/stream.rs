@@ -25,6 +25,7 @@ const TEMPORARY: &str = "TRANSIENT_FAILURE";
 /// # Errors
 ///
 /// [`CallFailure`] where it is none: the stream cannot be trusted any more.
+#[allow(clippy::needless_pass_by_value, reason = "its slices keep it")]
 pub fn read_stream_message(message: Bytes) -> Result<Streamed, CallFailure> {
     read(&message).ok_or_else(|| unreadable("a message that is no StreamingPullResponse".into()))
 }

@@ -1,0 +1,160 @@
+//! The outcomes of messages that are published together, until all of them are known.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use pubsink_core::failure::{Failure, Outcome};
+use pubsink_core::publish::Admission;
+
+use crate::delivery::{Deliveries, Done};
+use crate::shared::{Shared, driver_ended};
+use crate::slots::SlotId;
+use crate::waiter::Waiter;
+
+/// Groups of messages, by the slot that all of a group's outcomes go to.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    groups: Vec<Option<Box<Group>>>,
+    open: usize,
+}
+
+#[derive(Debug)]
+struct Group {
+    outcomes: Vec<Option<Outcome>>,
+    /// Outcomes that are missing, and one more for as long as messages join.
+    missing: usize,
+}
+
+impl Groups {
+    /// A group that messages join until it is sealed.
+    pub(crate) fn begin(&mut self, slot: SlotId) {
+        let at = slot.index();
+        if at >= self.groups.len() {
+            self.groups.resize_with(at + 1, || None);
+        }
+        self.groups[at] = Some(Box::new(Group {
+            outcomes: Vec::new(),
+            missing: 1,
+        }));
+        self.open += 1;
+    }
+
+    /// One more message joins: its place in the group.
+    pub(crate) fn join(&mut self, slot: SlotId) -> u32 {
+        let Some(group) = self.group(slot) else {
+            return 0;
+        };
+        group.missing += 1;
+        group.outcomes.push(None);
+        u32::try_from(group.outcomes.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// No more messages join. All outcomes, where none is missing.
+    pub(crate) fn seal(&mut self, slot: SlotId) -> Option<Vec<Outcome>> {
+        self.group(slot)?.missing -= 1;
+        self.end(slot)
+    }
+
+    /// Whether the outcomes of a slot's messages go to a group.
+    pub(crate) fn has(&self, slot: SlotId) -> bool {
+        matches!(self.groups.get(slot.index()), Some(Some(_)))
+    }
+
+    /// An outcome is known. All of them, where none is missing.
+    pub(crate) fn set(
+        &mut self,
+        slot: SlotId,
+        place: u32,
+        outcome: Outcome,
+    ) -> Option<Vec<Outcome>> {
+        let group = self.group(slot)?;
+        if let Some(known) = group.outcomes.get_mut(place as usize) {
+            *known = Some(outcome);
+            group.missing -= 1;
+        }
+        self.end(slot)
+    }
+
+    fn group(&mut self, slot: SlotId) -> Option<&mut Group> {
+        self.groups.get_mut(slot.index())?.as_deref_mut()
+    }
+
+    fn end(&mut self, slot: SlotId) -> Option<Vec<Outcome>> {
+        if self.group(slot)?.missing > 0 {
+            return None;
+        }
+        let group = self.groups.get_mut(slot.index())?.take()?;
+        self.open -= 1;
+        if self.open == 0 {
+            self.groups = Vec::new();
+        }
+        let outcomes = group.outcomes.into_iter();
+        Some(
+            outcomes
+                .map(|outcome| outcome.unwrap_or_else(|| Err(driver_ended())))
+                .collect(),
+        )
+    }
+}
+
+/// How many messages are admitted under one lock: it is held for moments.
+const RUN: usize = 64;
+
+/// Admits messages, some at a time, whose outcomes come together. The messages are asked for
+/// without a lock: making one may be the user's code.
+pub(crate) fn admit(
+    shared: &Arc<Shared>,
+    now: impl Fn() -> Instant,
+    admissions: impl IntoIterator<Item = Result<Admission, Failure>>,
+) -> Deliveries {
+    let group = Joining::begin(shared);
+    let mut admissions = admissions.into_iter();
+    let mut run = Vec::new();
+    loop {
+        run.extend(admissions.by_ref().take(RUN));
+        if run.is_empty() {
+            return group.deliveries();
+        }
+        for failure in shared.join(&now, group.slot, run.drain(..)) {
+            shared.metrics.refused(&failure);
+        }
+    }
+}
+
+/// A group that messages join. It is sealed also where making one of them panics.
+struct Joining<'a> {
+    shared: &'a Arc<Shared>,
+    slot: SlotId,
+    waiter: Option<Waiter<Shared>>,
+}
+
+impl<'a> Joining<'a> {
+    fn begin(shared: &'a Arc<Shared>) -> Self {
+        let slot = shared.begin();
+        Self {
+            shared,
+            slot,
+            waiter: Some(Waiter::new(shared, slot)),
+        }
+    }
+
+    fn deliveries(mut self) -> Deliveries {
+        Deliveries::new(self.waiter.take())
+    }
+}
+
+impl Drop for Joining<'_> {
+    fn drop(&mut self) {
+        self.shared.seal(self.slot);
+    }
+}
+
+/// What came to a slot, where it was a group's.
+pub(crate) fn poll(waiter: &mut Waiter<Shared>, cx: &mut Context<'_>) -> Poll<Vec<Outcome>> {
+    waiter.poll(cx).map(|done| match done {
+        Done::All(outcomes) => outcomes,
+        Done::Settled(outcome) => vec![outcome],
+        Done::Flushed => Vec::new(),
+    })
+}
