@@ -12,6 +12,7 @@ mod gcloud;
 mod google;
 mod google_pull;
 #[path = "../../src/load.rs"]
+#[allow(dead_code)]
 mod load;
 #[path = "../../src/measure.rs"]
 #[allow(dead_code)]

@@ -4,8 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
-
 use super::hash::Hashing;
 use super::io::DeliveryId;
 use super::leases::LeaseNo;
@@ -78,7 +76,7 @@ pub(super) struct Hand {
     /// In the order of their arrival, with some that are gone. The first is not.
     order: VecDeque<MessageNo>,
     /// Only looked up, never iterated.
-    by_id: HashMap<IdKey, MessageNo, Hashing>,
+    by_id: HashMap<MessageId, MessageNo, Hashing>,
     counts: Counts,
 }
 
@@ -97,12 +95,12 @@ impl Hand {
 
     /// The message in hand that has this id. One without an id is like no other.
     pub(super) fn find(&self, id: &MessageId) -> Option<MessageNo> {
-        self.by_id.get(&IdKey::of(id)).copied()
+        self.by_id.get(id).copied()
     }
 
     pub(super) fn insert(&mut self, message: InHand) -> MessageNo {
         self.counts.add(&message);
-        let id = (!message.id.as_bytes().is_empty()).then(|| IdKey::of(&message.id));
+        let id = (!message.id.as_bytes().is_empty()).then(|| message.id.clone());
         let no = self.messages.insert(message);
         if let Some(id) = id {
             self.by_id.insert(id, no);
@@ -120,24 +118,9 @@ impl Hand {
         }
     }
 
-    /// The id of a message that stays for long stops being a slice of the answer that brought it,
-    /// which may be large.
-    pub(super) fn detach(&mut self, no: MessageNo) {
-        let Some(message) = self.messages.get_mut(no) else {
-            return;
-        };
-        let text = Bytes::copy_from_slice(message.id.as_bytes());
-        if let Some(id) = MessageId::from_utf8(text)
-            && self.by_id.remove(&IdKey::of(&message.id)).is_some()
-        {
-            self.by_id.insert(IdKey::of(&id), no);
-            message.id = id;
-        }
-    }
-
     pub(super) fn remove(&mut self, no: MessageNo) -> Option<InHand> {
         let message = self.messages.remove(no)?;
-        self.by_id.remove(&IdKey::of(&message.id));
+        self.by_id.remove(&message.id);
         self.counts.remove(&message);
         self.tidy();
         Some(message)
@@ -201,32 +184,6 @@ impl Hand {
 /// So many that are gone are never worth a look at all.
 const ORDER_SLACK: usize = 64;
 
-/// A message's id as a key. What is no longer than Google's ids are is in the key itself: so it is
-/// compared without a look at the answer that brought it.
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum IdKey {
-    /// Filled up with what no text has.
-    Short([u8; SHORT_MAX]),
-    Long(MessageId),
-}
-
-/// Google's have 16 or 17 digits.
-const SHORT_MAX: usize = 24;
-
-impl IdKey {
-    fn of(id: &MessageId) -> Self {
-        let bytes = id.as_bytes();
-        let mut short = [0xFF; SHORT_MAX];
-        match short.get_mut(..bytes.len()) {
-            Some(start) => {
-                start.copy_from_slice(bytes);
-                Self::Short(short)
-            }
-            None => Self::Long(id.clone()),
-        }
-    }
-}
-
 impl Counts {
     fn add(&mut self, message: &InHand) {
         self.count(message, |count, by| *count += by);
@@ -267,9 +224,8 @@ mod tests {
     use super::*;
 
     fn in_hand(id: &str, received: Instant) -> InHand {
-        let (id, ack_id) = (Bytes::copy_from_slice(id.as_bytes()), "a".into());
         let id = MessageId::from_utf8(id).unwrap();
-        let message = ReceivedMessage::new(ack_id, id.clone(), Bytes::new());
+        let message = ReceivedMessage::new("a".into(), id.clone(), "");
         InHand {
             id,
             key: None,
@@ -289,15 +245,13 @@ mod tests {
         let ids = (0..60).map(|length| "1".repeat(length));
         let ids: Vec<_> = ids.map(|id| in_hand(&id, now)).collect();
         let find = |hand: &Hand, length: usize| {
-            let id = Bytes::from("1".repeat(length));
-            hand.find(&MessageId::from_utf8(id).unwrap())
+            let id = MessageId::from_utf8("1".repeat(length));
+            hand.find(&id.unwrap())
         };
         let numbers: Vec<_> = ids.into_iter().map(|one| hand.insert(one)).collect();
         // One without an id is like no other.
         assert_eq!(find(&hand, 0), None);
         for (length, no) in numbers.iter().enumerate().skip(1) {
-            assert_eq!(find(&hand, length), Some(*no));
-            hand.detach(*no);
             assert_eq!(find(&hand, length), Some(*no));
             hand.remove(*no);
             assert_eq!(find(&hand, length), None);

@@ -1,7 +1,6 @@
 //! An allocator that counts.
 
 use std::alloc::System;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -25,10 +24,4 @@ impl Counts {
             allocations: stats.allocations + stats.reallocations,
         }
     }
-}
-
-/// Waits until no other test counts.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -312,7 +312,6 @@ impl Subscriber {
         if let Some(lease) = known.lease {
             self.leases.detach(lease);
         }
-        self.hand.detach(no);
         self.hand
             .change(no, |known| known.place = Place::Held { until, told });
         self.held.insert((until, no));
