@@ -158,3 +158,53 @@ pub(crate) fn poll(waiter: &mut Waiter<Shared>, cx: &mut Context<'_>) -> Poll<Ve
         Done::Flushed => Vec::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use pubsink_core::failure::Class;
+
+    use super::*;
+    use crate::slots::Slots;
+
+    fn outcome(transient: bool) -> Outcome {
+        let mut failure = driver_ended();
+        if !transient {
+            failure.class = Class::Permanent;
+        }
+        Err(failure)
+    }
+
+    fn classes(outcomes: Option<Vec<Outcome>>) -> Option<Vec<bool>> {
+        let transient = |outcome: &Outcome| matches!(outcome, Err(failure) if failure.class == Class::Transient);
+        outcomes.map(|all| all.iter().map(transient).collect())
+    }
+
+    #[test]
+    fn all_are_known_once_none_is_missing_and_no_more_join_whichever_is_last() {
+        let (mut slots, mut groups) = (Slots::<()>::default(), Groups::default());
+        let (first, second) = (slots.open(), slots.open());
+        groups.begin(first);
+        groups.begin(second);
+        let places = [groups.join(first), groups.join(first)];
+        assert_eq!(classes(groups.set(first, places[1], outcome(false))), None);
+        assert_eq!(classes(groups.seal(first)), None);
+        assert!(groups.has(first) && groups.has(second));
+        let all = groups.set(first, places[0], outcome(true));
+        assert_eq!(classes(all), Some(vec![true, false]));
+        assert!(!groups.has(first));
+
+        let place = groups.join(second);
+        assert_eq!(classes(groups.set(second, place, outcome(true))), None);
+        assert_eq!(classes(groups.seal(second)), Some(vec![true]));
+        assert_eq!(groups.groups.capacity(), 0);
+    }
+
+    #[test]
+    fn a_group_that_nobody_joined_is_known_at_once() {
+        let (mut slots, mut groups) = (Slots::<()>::default(), Groups::default());
+        let slot = slots.open();
+        groups.begin(slot);
+        assert_eq!(classes(groups.seal(slot)), Some(Vec::new()));
+        assert_eq!(classes(groups.seal(slot)), None);
+    }
+}

@@ -20,6 +20,7 @@ cases! {
     Faults, "R10.4 a half that is throttled while bisecting is throttled, not poisoned" => throttled_half, .publishes(BOTH);
     Faults, "R10.5 a refusal by rights, topic or credentials is never bisected" => never_bisected, .publishes(BOTH);
     Faults, "one bad of a thousand: 999 stored, 1 permanent, at most 20 more requests" => one_of_a_thousand, .publishes(BOTH);
+    Faults, "two bad of three hundred that were published as one: each has its own outcome" => as_one, .publishes(BOTH);
     Faults, "bisection keeps the order of a key" => keyed, .publishes(BOTH);
     Schemas, "one bad of a hundred on a topic with a schema: 99 stored, 1 permanent with the server's words" => schema_hundred, .publishes(BOTH);
     Schemas, "one bad of a thousand on a topic with a schema: 999 stored, 1 permanent with the server's words" => schema_thousand;
@@ -99,6 +100,16 @@ async fn two_of_a_hundred(env: Env) {
         .map(|request| request.message_count)
         .collect();
     assert_eq!(counts, [100, 100, 100]);
+}
+
+async fn as_one(env: Env) {
+    reject_poison(&env);
+    let publisher = env.publisher(env.patient_options().batch_max_entries(100));
+    let deliveries = publisher.publish_all(with_poison(300, &[5, 250]));
+    publisher.flush().await;
+    check(&deliveries.await, &[5, 250], WORDS);
+    assert_eq!(env.stored().len(), 298);
+    no_empty_request(&env);
 }
 
 async fn all_bad(env: Env) {

@@ -1,5 +1,6 @@
 //! Flush, shutdown and drop, on any server.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use pubsink_core::failure::Class;
@@ -14,6 +15,7 @@ cases! {
     Anything, "a shutdown sends what waits, and then nothing more is taken" => shutdown, .publishes(BOTH);
     Anything, "dropping the last handle sends what was admitted" => drop_last, .publishes(BOTH);
     Anything, "a dropped delivery is published all the same" => dropped_delivery;
+    Anything, "messages published as one have an id each" => as_one, .publishes(BOTH);
 }
 
 /// Long enough that nothing leaves by itself.
@@ -29,6 +31,16 @@ async fn flush(env: Env) {
     assert_eq!(publisher.gauges().messages, 0);
     env.pull(10).await;
     all_delivered(&futures_util::future::join_all(deliveries).await);
+}
+
+async fn as_one(env: Env) {
+    let publisher = env.publisher(env.options());
+    let outcomes = publisher.publish_all(numbered("m", 250)).await;
+    all_delivered(&outcomes);
+    let stored = outcomes.iter().flatten();
+    let ids: HashSet<_> = stored.map(|stored| &stored.message_id).collect();
+    assert_eq!(ids.len(), 250);
+    env.pull(250).await;
 }
 
 async fn shutdown(env: Env) {
