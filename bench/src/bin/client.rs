@@ -8,7 +8,7 @@ use pubsink_bench::load::Load;
 use pubsink_bench::measure::{Figures, Started};
 use pubsink_bench::ours::{self, Payload, Work};
 use pubsink_bench::{Error, floor, pulls};
-use pubsink_core::options::{Compression, Wire};
+use pubsink_core::options::{Compression, PublisherOptions, Wire};
 
 /// Publishes messages and prints what it cost.
 #[derive(Debug, Parser)]
@@ -131,29 +131,29 @@ fn on_floor(arguments: &Arguments) -> Result<Figures, Error> {
 }
 
 fn on_tokio(arguments: &Arguments, wire: Wire, payload: Payload) -> Result<Figures, Error> {
-    let options = ours::options(&arguments.address, wire, arguments.compression())?;
-    let hooks = arguments.hooks()?;
-    let hooks = hooks.as_ref();
-    let load = &arguments.load(hooks);
-    let work = Work {
-        load,
-        hooks,
-        payload,
-    };
-    tokio()?.block_on(ours::on_tokio(options, work))
+    published(arguments, wire, payload, |options, work| {
+        tokio()?.block_on(ours::on_tokio(options, work))
+    })
 }
 
 fn on_smol(arguments: &Arguments, wire: Wire, payload: Payload) -> Result<Figures, Error> {
+    published(arguments, wire, payload, ours::on_smol)
+}
+
+fn published(
+    arguments: &Arguments,
+    wire: Wire,
+    payload: Payload,
+    publish: impl FnOnce(PublisherOptions, Work<'_>) -> Result<Figures, Error>,
+) -> Result<Figures, Error> {
     let options = ours::options(&arguments.address, wire, arguments.compression())?;
     let hooks = arguments.hooks()?;
-    let hooks = hooks.as_ref();
-    let load = &arguments.load(hooks);
     let work = Work {
-        load,
-        hooks,
+        load: &arguments.load(hooks.as_ref()),
+        hooks: hooks.as_ref(),
         payload,
     };
-    ours::on_smol(options, work)
+    publish(options, work)
 }
 
 fn tokio() -> Result<tokio::runtime::Runtime, Error> {
