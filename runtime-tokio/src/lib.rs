@@ -9,6 +9,10 @@
 //! let publisher = pubsink_tokio::publisher(options).spawn()?;
 //! let delivered = publisher.publish(Message::new("hello")).await?;
 //! println!("stored as {}", delivered.message_id);
+//! // Many messages: one future for the outcomes of all.
+//! for outcome in publisher.publish_all(["one", "two"].map(Message::new)).await {
+//!     println!("stored as {}", outcome?.message_id);
+//! }
 //! # Ok(())
 //! # }
 //! ```

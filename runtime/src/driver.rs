@@ -193,3 +193,134 @@ impl<R: Runtime> Drop for End<R> {
         self.1.end(self.0.now());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::task::Waker;
+
+    use bytes::Bytes;
+    use http::{Request, Response};
+    use pubsink_core::publish::{Admission, Message};
+
+    use super::*;
+    use crate::seam::TransportError;
+
+    type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// A runtime whose clock stands until it is moved, and whose tasks run when the test says so.
+    #[derive(Clone)]
+    struct ByHand {
+        now: Arc<Mutex<Instant>>,
+        tasks: Arc<Mutex<Vec<Task>>>,
+    }
+
+    impl ByHand {
+        fn advance(&self, millis: u64) {
+            *self.now.lock().unwrap() += Duration::from_millis(millis);
+        }
+
+        /// Polls the driver and its tasks until there is nothing left to do.
+        fn run(&self, mut driver: Pin<&mut impl Future>) {
+            let mut context = Context::from_waker(Waker::noop());
+            loop {
+                assert!(driver.as_mut().poll(&mut context).is_pending());
+                let tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
+                if tasks.is_empty() {
+                    return;
+                }
+                for mut task in tasks {
+                    assert!(task.as_mut().poll(&mut context).is_ready());
+                }
+            }
+        }
+    }
+
+    impl Runtime for ByHand {
+        type Timer = Alarm;
+
+        fn now(&self) -> Instant {
+            *self.now.lock().unwrap()
+        }
+
+        fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+            self.tasks.lock().unwrap().push(Box::pin(task));
+        }
+
+        fn timer(&self) -> Alarm {
+            Alarm(self.clone(), None)
+        }
+    }
+
+    struct Alarm(ByHand, Option<Instant>);
+
+    impl Timer for Alarm {
+        fn reset(mut self: Pin<&mut Self>, at: Instant) {
+            self.1 = Some(at);
+        }
+    }
+
+    impl Future for Alarm {
+        type Output = ();
+
+        fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
+            match self.1.is_some_and(|at| at <= self.0.now()) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        }
+    }
+
+    /// Confirms the one message of a request.
+    struct Confirms;
+
+    impl Transport for Confirms {
+        async fn send(
+            &self,
+            _request: Request<Bytes>,
+            _limits: SendLimits,
+        ) -> Result<Response<Bytes>, TransportError> {
+            Ok(Response::new(Bytes::from_static(
+                br#"{"messageIds":["1"]}"#,
+            )))
+        }
+    }
+
+    #[test]
+    fn buffers_are_given_back_a_second_after_the_last_request_and_not_before() {
+        let options = PublisherOptions::builder("p", "hooks").build().unwrap();
+        let options = Arc::new(options);
+        let shared = Arc::new(Shared::new(Machine::new(Arc::clone(&options), false, 1)));
+        let runtime = ByHand {
+            now: Arc::new(Mutex::new(Instant::now())),
+            tasks: Arc::default(),
+        };
+        let mut driver = pin!(drive(Tasks {
+            runtime: runtime.clone(),
+            shared: Arc::clone(&shared),
+            transport: Arc::new(Confirms),
+            tokens: None,
+            limits: SendLimits::new(options.timeout()),
+        }));
+        let mut publish = || {
+            let admission = Admission::message(Message::new("one"), &options).unwrap();
+            shared.admit(|| runtime.now(), admission).unwrap();
+            shared.flush(runtime.now());
+            runtime.run(driver.as_mut());
+            assert_eq!(shared.gauges().0.messages, 0);
+        };
+        publish();
+        runtime.advance(999);
+        // The second begins again with a request.
+        publish();
+        assert!(shared.buffers.are_kept());
+        runtime.advance(999);
+        // Woken by something else.
+        shared.resume_all(runtime.now());
+        runtime.run(driver.as_mut());
+        assert!(shared.buffers.are_kept());
+        runtime.advance(1);
+        runtime.run(driver.as_mut());
+        assert!(!shared.buffers.are_kept());
+    }
+}

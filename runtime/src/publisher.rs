@@ -103,7 +103,8 @@ impl Publisher {
         self.admit_all(messages.map(|message| Admission::message(message, options)))
     }
 
-    /// The same of messages that were checked before, or are as they are asked for.
+    /// The same of messages that were checked before, as [`Admission`] allows on any thread, or that are
+    /// checked as they are asked for.
     pub fn admit_all(
         &self,
         admissions: impl IntoIterator<Item = Result<Admission, Failure>>,

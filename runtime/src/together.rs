@@ -1,5 +1,6 @@
 //! The outcomes of messages that are published together, until all of them are known.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -109,15 +110,20 @@ pub(crate) fn admit(
     admissions: impl IntoIterator<Item = Result<Admission, Failure>>,
 ) -> Deliveries {
     let group = Joining::begin(shared);
-    let mut admissions = admissions.into_iter();
+    let mut admissions = admissions.into_iter().fuse();
     let mut run = Vec::new();
     loop {
-        run.extend(admissions.by_ref().take(RUN));
-        if run.is_empty() {
+        let asked = || run.extend(admissions.by_ref().take(RUN));
+        let asked = catch_unwind(AssertUnwindSafe(asked));
+        if run.is_empty() && asked.is_ok() {
             return group.deliveries();
         }
         for failure in shared.join(&now, group.slot, run.drain(..)) {
             shared.metrics.refused(&failure);
+        }
+        // Those that were made before the one that panicked go on their way.
+        if let Err(panic) = asked {
+            resume_unwind(panic);
         }
     }
 }
@@ -162,9 +168,13 @@ pub(crate) fn poll(waiter: &mut Waiter<Shared>, cx: &mut Context<'_>) -> Poll<Ve
 #[cfg(test)]
 mod tests {
     use pubsink_core::failure::Class;
+    use pubsink_core::options::PublisherOptions;
+    use pubsink_core::publish::Message;
 
     use super::*;
+    use crate::shared::Machine;
     use crate::slots::Slots;
+    use crate::waiter::Slotted as _;
 
     fn outcome(transient: bool) -> Outcome {
         let mut failure = driver_ended();
@@ -206,5 +216,43 @@ mod tests {
         groups.begin(slot);
         assert_eq!(classes(groups.seal(slot)), Some(Vec::new()));
         assert_eq!(classes(groups.seal(slot)), None);
+    }
+
+    /// The slot that is opened next. It is free again after this.
+    fn next_slot(shared: &Shared) -> SlotId {
+        let slot = shared.begin();
+        shared.seal(slot);
+        shared.abandon(slot);
+        slot
+    }
+
+    #[test]
+    fn a_slot_is_free_once_its_outcomes_are_known_and_nobody_waits_for_them() {
+        let options = PublisherOptions::builder("p", "hooks").build().unwrap();
+        let machine = Machine::new(Arc::new(options.clone()), false, 1);
+        let shared = Arc::new(Shared::new(machine));
+        let publish = |count, panics| {
+            let admissions = (0..count).map(|number| {
+                assert!(number < panics, "no more");
+                Admission::message(Message::new("one"), &options)
+            });
+            admit(&shared, Instant::now, admissions)
+        };
+        let free = next_slot(&shared);
+        drop(publish(0, 0));
+        assert_eq!(next_slot(&shared), free);
+        catch_unwind(AssertUnwindSafe(|| publish(1, 0))).unwrap_err();
+        assert_eq!(next_slot(&shared), free);
+
+        drop(publish(100, 100));
+        let second = next_slot(&shared);
+        assert_ne!(second, free);
+        catch_unwind(AssertUnwindSafe(|| publish(100, 70))).unwrap_err();
+        assert_ne!(next_slot(&shared), second);
+        assert_eq!(shared.gauges().0.messages, 170);
+
+        shared.end(Instant::now());
+        let slots = [shared.begin(), shared.begin()];
+        assert!(slots.contains(&free) && slots.contains(&second));
     }
 }

@@ -175,3 +175,29 @@ pub(crate) fn every_ceiling(ledger: &Ledger) {
     held.resume_all();
     wait_until("it goes on", || stopped().last() == Some(&0.0));
 }
+
+/// Each message that was published with others is counted once, wherever it ends.
+pub(crate) fn together(ledger: &Ledger) {
+    let publisher = publisher(options("together").batch_max_entries(1).batch_queue_max(2));
+    let messages = ["deliver", "", "400 INVALID_ARGUMENT", "deliver", "deliver"];
+    let messages = messages.map(|what| match what {
+        "" => Message::new(""),
+        what => message(what),
+    });
+    let outcomes = within(publisher.publish_all(messages));
+    let delivered: Vec<_> = outcomes.iter().map(Result::is_ok).collect();
+    assert_eq!(delivered, [true, false, false, false, false]);
+    within(publisher.shutdown(Duration::from_secs(5)));
+
+    let topic = "projects/p/topics/together";
+    let messages = "pubsink_publish_messages_total";
+    let failed = || ledger.count(messages, &[topic, "failed", "permanent"]);
+    wait_until("the refusal is counted", || failed() >= 2.0);
+    assert_eq!(failed(), 2.0);
+    assert_eq!(ledger.count(messages, &[topic, "delivered", "none"]), 1.0);
+    let refused = "pubsink_publish_refused_total";
+    assert_eq!(ledger.count(refused, &[topic, "entries"]), 2.0);
+    let others = ["config", "throttled", "transient"];
+    let others = others.map(|class| ledger.count(messages, &[topic, "failed", class]));
+    assert_eq!(others, [0.0; 3]);
+}

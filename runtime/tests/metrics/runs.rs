@@ -28,6 +28,7 @@ fn everything_is_counted_under_the_names_there_are() {
     describe();
     publishing::every_reply(&ledger);
     publishing::every_ceiling(&ledger);
+    publishing::together(&ledger);
     dispatching::every_outcome(&ledger);
     dispatching::every_refusal(&ledger);
     dispatching::every_check_in(&ledger);
@@ -62,8 +63,8 @@ fn everything_is_counted_under_the_names_there_are() {
 
 /// The values a label may have.
 fn known(label: &str, value: &str) -> bool {
-    let topics =
-        ["hooks", "full", "held", "panics", "replies"].map(|it| format!("projects/p/topics/{it}"));
+    let topics = ["hooks", "full", "held", "together", "panics", "replies"];
+    let topics = topics.map(|it| format!("projects/p/topics/{it}"));
     let known: &[&str] = match label {
         "topic" => return topics.iter().any(|topic| topic == value),
         "sink" => &["obedient", "flaky", "claiming"],

@@ -107,8 +107,22 @@ async fn as_one(env: Env) {
     let publisher = env.publisher(env.patient_options().batch_max_entries(100));
     let deliveries = publisher.publish_all(with_poison(300, &[5, 250]));
     publisher.flush().await;
-    check(&deliveries.await, &[5, 250], WORDS);
-    assert_eq!(env.stored().len(), 298);
+    let outcomes = deliveries.await;
+    assert_eq!(outcomes.len(), 300);
+    check(&outcomes, &[5, 250], WORDS);
+    // Each is stored once, under the id that its own outcome says.
+    let stored = env.stored().into_iter();
+    let mut stored: Vec<_> = stored
+        .map(|one| (one.message.data.to_vec(), one.message_id.clone()))
+        .collect();
+    let confirmed = outcomes.into_iter().enumerate();
+    let mut confirmed: Vec<_> = confirmed
+        .filter_map(|(number, outcome)| Some((number, outcome.ok()?.message_id)))
+        .map(|(number, id)| (format!("m-{number}").into_bytes(), id.to_string()))
+        .collect();
+    stored.sort();
+    confirmed.sort();
+    assert_eq!(stored, confirmed);
     no_empty_request(&env);
 }
 
