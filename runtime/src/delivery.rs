@@ -9,7 +9,6 @@ use pubsink_core::failure::{Failure, Outcome};
 
 use crate::shared::{Shared, driver_ended};
 use crate::slots::SlotId;
-use crate::together;
 use crate::waiter::Waiter;
 
 /// What a publisher's slot waits for.
@@ -70,11 +69,11 @@ impl Future for Delivery {
 /// it does not take them back.
 #[derive(Debug)]
 #[must_use = "deliveries that are not awaited hide their outcomes"]
-pub struct Deliveries(Option<Waiter<Shared>>);
+pub struct Deliveries(Waiter<Shared>);
 
 impl Deliveries {
-    pub(crate) fn new(waiter: Option<Waiter<Shared>>) -> Self {
-        Self(waiter)
+    pub(crate) fn new(shared: &Arc<Shared>, slot: SlotId) -> Self {
+        Self(Waiter::new(shared, slot))
     }
 }
 
@@ -82,10 +81,10 @@ impl Future for Deliveries {
     type Output = Vec<Outcome>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Vec<Outcome>> {
-        match &mut self.0 {
-            Some(waiter) => together::poll(waiter, cx),
-            None => Poll::Ready(Vec::new()),
-        }
+        self.0.poll(cx).map(|done| match done {
+            Done::All(outcomes) => outcomes,
+            Done::Settled(_) | Done::Flushed => Vec::new(),
+        })
     }
 }
 

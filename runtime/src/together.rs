@@ -2,16 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use pubsink_core::failure::{Failure, Outcome};
 use pubsink_core::publish::Admission;
 
-use crate::delivery::{Deliveries, Done};
+use crate::delivery::Deliveries;
 use crate::shared::{Shared, driver_ended};
 use crate::slots::SlotId;
-use crate::waiter::Waiter;
 
 /// Groups of messages, by the slot that all of a group's outcomes go to.
 #[derive(Debug, Default)]
@@ -109,16 +107,18 @@ pub(crate) fn admit(
     now: impl Fn() -> Instant,
     admissions: impl IntoIterator<Item = Result<Admission, Failure>>,
 ) -> Deliveries {
-    let group = Joining::begin(shared);
+    let slot = shared.begin();
+    let deliveries = Deliveries::new(shared, slot);
+    let _sealing = Sealing(shared, slot);
     let mut admissions = admissions.into_iter().fuse();
     let mut run = Vec::new();
     loop {
         let asked = || run.extend(admissions.by_ref().take(RUN));
         let asked = catch_unwind(AssertUnwindSafe(asked));
         if run.is_empty() && asked.is_ok() {
-            return group.deliveries();
+            return deliveries;
         }
-        for failure in shared.join(&now, group.slot, run.drain(..)) {
+        for failure in shared.join(&now, slot, run.drain(..)) {
             shared.metrics.refused(&failure);
         }
         // Those that were made before the one that panicked go on their way.
@@ -128,41 +128,13 @@ pub(crate) fn admit(
     }
 }
 
-/// A group that messages join. It is sealed also where making one of them panics.
-struct Joining<'a> {
-    shared: &'a Arc<Shared>,
-    slot: SlotId,
-    waiter: Option<Waiter<Shared>>,
-}
+/// Seals a group, also where making one of its messages panics.
+struct Sealing<'a>(&'a Shared, SlotId);
 
-impl<'a> Joining<'a> {
-    fn begin(shared: &'a Arc<Shared>) -> Self {
-        let slot = shared.begin();
-        Self {
-            shared,
-            slot,
-            waiter: Some(Waiter::new(shared, slot)),
-        }
-    }
-
-    fn deliveries(mut self) -> Deliveries {
-        Deliveries::new(self.waiter.take())
-    }
-}
-
-impl Drop for Joining<'_> {
+impl Drop for Sealing<'_> {
     fn drop(&mut self) {
-        self.shared.seal(self.slot);
+        self.0.seal(self.1);
     }
-}
-
-/// What came to a slot, where it was a group's.
-pub(crate) fn poll(waiter: &mut Waiter<Shared>, cx: &mut Context<'_>) -> Poll<Vec<Outcome>> {
-    waiter.poll(cx).map(|done| match done {
-        Done::All(outcomes) => outcomes,
-        Done::Settled(outcome) => vec![outcome],
-        Done::Flushed => Vec::new(),
-    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot be set up is a failed test")]
 
+#[path = "support/no_timer.rs"]
+mod no_timer;
+
 use std::future::{Future, pending};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use no_timer::NoTimer;
 use pubsink_runtime::core::dispatch::EnqueueError;
 use pubsink_runtime::core::envelope::Envelope;
 use pubsink_runtime::core::journal::JournalError;
@@ -23,7 +27,7 @@ use pubsink_runtime::core::reason::{Reason, TransportKind};
 use pubsink_runtime::core::token::Token;
 use pubsink_runtime::dispatch::DispatchBuilder;
 use pubsink_runtime::journal::MemoryJournal;
-use pubsink_runtime::seam::{Runtime, SendLimits, Timer, Transport, TransportError};
+use pubsink_runtime::seam::{Runtime, SendLimits, Transport, TransportError};
 use pubsink_runtime::sink::LogSink;
 use pubsink_runtime::{Driver, Publisher, connect};
 
@@ -75,20 +79,6 @@ fn run(queue: &Receiver<Arc<Task>>) {
         {
             *task.future.lock().unwrap() = Some(future);
         }
-    }
-}
-
-struct NoTimer;
-
-impl Timer for NoTimer {
-    fn reset(self: Pin<&mut Self>, _at: Instant) {}
-}
-
-impl Future for NoTimer {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
-        Poll::Pending
     }
 }
 

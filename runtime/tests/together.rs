@@ -6,6 +6,9 @@
     reason = "what cannot be set up is a failed test"
 )]
 
+#[path = "support/no_timer.rs"]
+mod no_timer;
+
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -16,13 +19,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
+use no_timer::NoTimer;
 use pubsink_runtime::core::attributes::Attributes;
 use pubsink_runtime::core::failure::{Class, Outcome};
 use pubsink_runtime::core::options::PublisherOptions;
 use pubsink_runtime::core::publish::Message;
 use pubsink_runtime::core::reason::{InvalidMessage, Reason};
 use pubsink_runtime::core::token::Token;
-use pubsink_runtime::seam::{Runtime, SendLimits, Timer, Transport, TransportError};
+use pubsink_runtime::seam::{Runtime, SendLimits, Transport, TransportError};
 use pubsink_runtime::{Deliveries, Driver, Publisher, connect};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -44,21 +48,6 @@ impl Runtime for ByHand {
 
     fn timer(&self) -> NoTimer {
         NoTimer
-    }
-}
-
-/// Lingers end with a flush.
-struct NoTimer;
-
-impl Timer for NoTimer {
-    fn reset(self: Pin<&mut Self>, _at: Instant) {}
-}
-
-impl Future for NoTimer {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
-        Poll::Pending
     }
 }
 

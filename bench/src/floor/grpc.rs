@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use h2::client::SendRequest;
-use http::Request;
+use http::{HeaderMap, Request};
 use tokio::net::TcpStream;
 
 use super::{IN_FLIGHT, all_stored, next_batch};
@@ -63,11 +63,24 @@ pub(super) async fn call(
     url: &str,
     body: Bytes,
 ) -> Result<Bytes, Error> {
-    let mut client = client.ready().await?;
     let request = Request::post(url)
         .header("te", "trailers")
         .header("content-type", "application/grpc")
         .body(())?;
+    exchange(client, request, body).await
+}
+
+/// Sends a request with its body; the reply's message.
+///
+/// # Errors
+///
+/// The call failed.
+pub async fn exchange(
+    client: SendRequest<Bytes>,
+    request: Request<()>,
+    body: Bytes,
+) -> Result<Bytes, Error> {
+    let mut client = client.ready().await?;
     let (response, mut stream) = client.send_request(request, false)?;
     stream.send_data(body, true)?;
     let mut reply = response.await?.into_body();
@@ -78,14 +91,20 @@ pub(super) async fn call(
         read.extend_from_slice(&data);
     }
     let trailers = reply.trailers().await?.ok_or("a reply without trailers")?;
-    if trailers
-        .get("grpc-status")
-        .is_none_or(|status| status != "0")
-        || read.len() < PREFIX
-    {
-        return Err(format!("{trailers:?}").into());
+    message(&trailers, &read.freeze())
+}
+
+/// The message of a reply.
+///
+/// # Errors
+///
+/// The call failed.
+pub fn message(trailers: &HeaderMap, reply: &Bytes) -> Result<Bytes, Error> {
+    let status = trailers.get("grpc-status");
+    match status.is_some_and(|status| status == "0") && reply.len() >= PREFIX {
+        true => Ok(reply.slice(PREFIX..)),
+        false => Err(format!("{trailers:?}: {}", reply.escape_ascii()).into()),
     }
-    Ok(read.freeze().slice(PREFIX..))
 }
 
 /// Slices the ids out of a reply's message.

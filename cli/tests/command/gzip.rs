@@ -4,7 +4,7 @@ use pubsink_fixtures::broker::Status;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::server::Server;
 
-use super::support::{Scratch, hooks, ids, publish, pubsink, server, stored_ids};
+use super::support::{Scratch, bench, hooks, ids, publish, pubsink, server, stored_ids};
 
 /// How many publish requests said that they are compressed, and how many did not.
 fn compressed(server: &Server) -> (usize, usize) {
@@ -63,17 +63,10 @@ fn a_replay_compresses_too() {
 #[test]
 fn the_benchmark_compresses_where_it_is_told() {
     let server = server();
-    let bench = [
-        "bench",
-        "--project",
-        "p",
-        "--topic",
-        "hooks",
-        "--messages",
-        "50",
-    ];
-    let bench = pubsink(&bench).arguments(&["--endpoint", &server.endpoint()]);
-    bench.arguments(&["--gzip-above", "100"]).done().exits(0);
+    bench(&server)
+        .arguments(&["--gzip-above", "100"])
+        .done()
+        .exits(0);
     let (says, others) = compressed(&server);
     assert!(says > 0 && others == 0, "{says} {others}");
 }

@@ -94,6 +94,13 @@ pub(crate) fn publish(server: &Server, input: impl Into<Vec<u8>>) -> Run {
     publish_to(&server.endpoint(), input).arguments(&["--outcomes", "-"])
 }
 
+/// Publishes 50 messages to the server as a benchmark.
+pub(crate) fn bench(server: &Server) -> Run {
+    let to = ["bench", "--project", "p", "--topic", "hooks"];
+    let endpoint = server.endpoint();
+    pubsink(&to).arguments(&["--messages", "50", "--endpoint", &endpoint])
+}
+
 /// Publishes `input` to the topic at an endpoint.
 pub(crate) fn publish_to(endpoint: &str, input: impl Into<Vec<u8>>) -> Run {
     pubsink(&[

@@ -4,7 +4,7 @@ use pubsink_fixtures::broker::Status;
 use pubsink_fixtures::faults::{Action, Match, Rule};
 use pubsink_fixtures::server::Server;
 
-use super::support::{Scratch, hooks, ids, publish, pubsink, server, stored_ids};
+use super::support::{Scratch, bench, hooks, ids, publish, pubsink, server, stored_ids};
 
 const CALL: &str = "/google.pubsub.v1.Publisher/Publish";
 
@@ -78,21 +78,13 @@ fn a_journal_is_replayed_over_grpc() {
 #[test]
 fn the_benchmark_is_over_rest_unless_it_is_told() {
     let server = server();
-    let endpoint = server.endpoint();
-    let bench = [
-        "bench",
-        "--project",
-        "p",
-        "--topic",
-        "hooks",
-        "--messages",
-        "50",
-    ];
-    let bench = || pubsink(&bench).arguments(&["--endpoint", &endpoint]);
-    bench().arguments(&["--wire", "grpc"]).done().exits(0);
+    bench(&server)
+        .arguments(&["--wire", "grpc"])
+        .done()
+        .exits(0);
     assert_calls(&server);
     server.clear_log();
-    bench().done().exits(0);
+    bench(&server).done().exits(0);
     let log = server.log();
     assert!(log.publishes().iter().all(|publish| publish.path != CALL));
 }

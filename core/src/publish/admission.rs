@@ -5,13 +5,12 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::body::{Body, Content};
-use crate::attributes::Attributes;
+use crate::attributes::{self, Attributes};
 use crate::delivery::DeliveryContext;
 use crate::envelope::Envelope;
 use crate::failure::{Class, Diagnostics, Failure};
 use crate::limits::{
-    ATTRIBUTE_NAME_MAX_BYTES, ATTRIBUTE_NAME_RESERVED, ATTRIBUTE_VALUE_MAX_BYTES, ATTRIBUTES_MAX,
-    ORDERING_KEY_MAX_BYTES, REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES,
+    ATTRIBUTES_MAX, ORDERING_KEY_MAX_BYTES, REQUEST_MAX_BODY_BYTES, REQUEST_MAX_PROTOBUF_BYTES,
 };
 use crate::message::{self, HookMessage};
 use crate::options::{OrderingKey, PublisherOptions, Wire};
@@ -257,38 +256,13 @@ fn check_rules(
     // They may be shared by many messages, and were looked at as they were made.
     if attributes.may_break_a_rule() {
         for (name, value) in attributes.iter() {
-            check_attribute(name, value)?;
+            attributes::check(name, value)?;
         }
     }
     if ordering_key.len() > ORDERING_KEY_MAX_BYTES {
         return Err(InvalidMessage::OrderingKeyTooLong {
             size: ordering_key.len(),
             max: ORDERING_KEY_MAX_BYTES,
-        });
-    }
-    Ok(())
-}
-
-fn check_attribute(name: &str, value: &str) -> Result<(), InvalidMessage> {
-    let shown = || Text::capped(name.as_bytes());
-    if name.is_empty() {
-        return Err(InvalidMessage::EmptyAttributeName);
-    }
-    if name.len() > ATTRIBUTE_NAME_MAX_BYTES {
-        return Err(InvalidMessage::AttributeNameTooLong {
-            name: shown(),
-            size: name.len(),
-            max: ATTRIBUTE_NAME_MAX_BYTES,
-        });
-    }
-    if name.starts_with(ATTRIBUTE_NAME_RESERVED) {
-        return Err(InvalidMessage::ReservedAttributeName { name: shown() });
-    }
-    if value.len() > ATTRIBUTE_VALUE_MAX_BYTES {
-        return Err(InvalidMessage::AttributeValueTooLong {
-            name: shown(),
-            size: value.len(),
-            max: ATTRIBUTE_VALUE_MAX_BYTES,
         });
     }
     Ok(())

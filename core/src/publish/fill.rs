@@ -59,15 +59,8 @@ impl Fill {
         self.protobuf += sizes.protobuf;
     }
 
-    pub(super) fn remove(&mut self, sizes: &Sizes) {
-        self.entries -= 1;
-        self.data -= sizes.data;
-        self.json -= sizes.json;
-        self.protobuf -= sizes.protobuf;
-    }
-
-    /// Takes off all that are in `other`.
-    pub(super) fn remove_all(&mut self, other: &Self) {
+    /// Takes off what is in `other`.
+    pub(super) fn remove(&mut self, other: &Self) {
         self.entries -= other.entries;
         self.data -= other.data;
         self.json -= other.json;
@@ -166,9 +159,11 @@ mod tests {
         fill.add(&one);
         let alone = fill;
         fill.add(&other);
-        fill.remove(&other);
+        let mut left = Fill::default();
+        left.add(&other);
+        fill.remove(&left);
         assert_eq!(fill, alone);
-        fill.remove(&one);
+        fill.remove(&alone);
         assert_eq!(fill, Fill::default());
     }
 }

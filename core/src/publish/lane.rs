@@ -67,12 +67,12 @@ impl<T> Lane<T> {
                 break;
             }
             fill.add(&sizes);
-            if kind == Some(Kind::Batched) {
-                self.batched.remove(&sizes);
-            }
             if let Some(Entry { member, body, .. }) = self.entries.pop_front() {
                 taken.push(member, body);
             }
+        }
+        if kind == Some(Kind::Batched) {
+            self.batched.remove(&fill);
         }
         taken
     }

@@ -72,7 +72,7 @@ impl<T> Outlet<T> {
             taken.push(member, body);
         };
         self.unkeyed.take_while(fits, into, max);
-        self.fill.remove_all(&fill);
+        self.fill.remove(&fill);
         taken
     }
 }

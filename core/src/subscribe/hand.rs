@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::hash::Hashing;
+use foldhash::fast::FixedState;
+
 use super::io::DeliveryId;
 use super::leases::LeaseNo;
 use super::message::ReceivedMessage;
@@ -76,7 +77,7 @@ pub(super) struct Hand {
     /// In the order of their arrival, with some that are gone. The first is not.
     order: VecDeque<MessageNo>,
     /// Only looked up, never iterated.
-    by_id: HashMap<MessageId, MessageNo, Hashing>,
+    by_id: HashMap<MessageId, MessageNo, FixedState>,
     counts: Counts,
 }
 

@@ -23,7 +23,6 @@ mod extension;
 mod failure;
 mod fill;
 mod hand;
-mod hash;
 mod io;
 mod leases;
 mod machine;

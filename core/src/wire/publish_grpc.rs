@@ -2,11 +2,10 @@
 
 use bytes::{BufMut as _, Bytes};
 use http::{HeaderMap, Request};
-use prost::Message as _;
 
 use super::grpc::call::{call, set_timeout};
+use super::grpc::fields::Fields;
 use super::grpc::frame::{PREFIX_BYTES, prefix};
-use super::grpc::proto::PublishResponse;
 use super::grpc::status::{GrpcStatus, read_status};
 use super::grpc::write::{write_field, write_head};
 use super::grpc::{FrameReader, MESSAGE_MAX_BYTES};
@@ -105,33 +104,16 @@ fn read_ids(body: &Bytes, expected: usize) -> Option<Vec<MessageId>> {
     if !rest.is_empty() {
         return None;
     }
-    let ids = match short_ids(&message, expected) {
-        Some(ids) => ids,
-        None => {
-            let ids = PublishResponse::decode(message).ok()?.message_ids;
-            ids.into_iter()
-                .map(MessageId::from_utf8)
-                .collect::<Option<_>>()?
-        }
-    };
-    (ids.len() == expected).then_some(ids)
-}
-
-/// The ids of a message of nothing but ids in ASCII of less than 128 bytes. None for everything else, which
-/// is for a parser to read.
-fn short_ids(mut message: &[u8], expected: usize) -> Option<Vec<MessageId>> {
     // A reply that lies about itself is not worth more than its bytes: an id takes two.
     let mut ids = Vec::with_capacity(expected.min(message.len() / 2));
-    while let [ID, len @ ..0x80, rest @ ..] = message {
-        let (id, rest) = rest.split_at_checked(usize::from(*len))?;
-        ids.push(MessageId::from_ascii(id)?);
-        message = rest;
+    let mut fields = Fields::of(&message);
+    while let Some((number, value)) = fields.next().ok()? {
+        if number == 1 {
+            ids.push(MessageId::from_utf8(value.bytes().ok()?)?);
+        }
     }
-    message.is_empty().then_some(ids)
+    (ids.len() == expected).then_some(ids)
 }
-
-/// What stands before an id: field 1, length-delimited.
-const ID: u8 = 0x0A;
 
 fn write_message<'a>(out: &mut Vec<u8>, before: &mut Written<'a>, message: &'a Body) {
     let sizes = message.sizes();

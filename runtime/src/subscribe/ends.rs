@@ -1,15 +1,15 @@
 //! The other ends of what is handed out.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
+use foldhash::fast::FixedState;
 use pubsink_core::subscribe::{DeliveryId, LeaseLost, SettleError};
 
 use super::delivery::DeliveryEnd;
 
 /// The other ends of what is handed out, by number.
 #[derive(Debug, Default)]
-pub(super) struct Ends(HashMap<DeliveryId, DeliveryEnd, BuildHasherDefault<ByNumber>>);
+pub(super) struct Ends(HashMap<DeliveryId, DeliveryEnd, FixedState>);
 
 impl Ends {
     pub(super) fn keep(&mut self, end: DeliveryEnd) {
@@ -26,28 +26,5 @@ impl Ends {
         if let Some(end) = self.0.remove(&delivery) {
             end.settled(result);
         }
-    }
-}
-
-/// Deliveries are numbered by us, one after another: to spread them costs one multiplication.
-#[derive(Debug, Default)]
-struct ByNumber(u64);
-
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-impl Hasher for ByNumber {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(self.0 ^ u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let spread = number.wrapping_mul(FACTOR);
-        self.0 = spread ^ spread >> 32;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

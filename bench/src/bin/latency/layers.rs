@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use h2::client::SendRequest;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use pubsink_bench::Error;
+use pubsink_bench::floor::grpc::{exchange, message};
 use pubsink_tokio::Publisher;
 use pubsink_tokio::seam::{SendLimits, Trailers, Transport};
 
@@ -50,7 +51,7 @@ impl<T: Transport> Call for Sends<T> {
         let limits = SendLimits::new(Duration::from_secs(5));
         let response = self.transport.send(request, limits).await?;
         match response.extensions().get::<Trailers>() {
-            Some(Trailers(trailers)) => called(trailers, response.body()),
+            Some(Trailers(trailers)) => has_id(&message(trailers, response.body())?),
             None => stored(response.status(), response.body()),
         }
     }
@@ -66,19 +67,8 @@ pub(crate) struct Http2 {
 impl Call for Http2 {
     async fn call(&mut self, number: usize) -> Result<(), Error> {
         let (head, body) = self.requests.request(number).into_parts();
-        let mut connection = self.connection.clone().ready().await?;
         let request = http::Request::from_parts(head, ());
-        let (response, mut stream) = connection.send_request(request, false)?;
-        stream.send_data(body, true)?;
-        let mut reply = response.await?.into_body();
-        let mut read = BytesMut::new();
-        while let Some(data) = reply.data().await {
-            let data = data?;
-            reply.flow_control().release_capacity(data.len())?;
-            read.extend_from_slice(&data);
-        }
-        let trailers = reply.trailers().await?.ok_or("a reply without trailers")?;
-        called(&trailers, &read)
+        has_id(&exchange(self.connection.clone(), request, body).await?)
     }
 }
 
@@ -90,13 +80,10 @@ pub(crate) fn stored(status: StatusCode, reply: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// A reply over gRPC is no error, and more than its prefix.
-fn called(trailers: &HeaderMap, reply: &[u8]) -> Result<(), Error> {
-    let ok = trailers
-        .get("grpc-status")
-        .is_some_and(|status| status == "0");
-    match ok && reply.len() > 5 {
-        true => Ok(()),
-        false => Err(format!("{trailers:?}: {}", reply.escape_ascii()).into()),
+/// The message of a reply over gRPC is not empty.
+fn has_id(message: &[u8]) -> Result<(), Error> {
+    match message.is_empty() {
+        true => Err("a reply without an id".into()),
+        false => Ok(()),
     }
 }

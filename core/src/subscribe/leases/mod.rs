@@ -174,9 +174,7 @@ impl Leases {
         let renewal = new.receipt.map_or_else(|| lease.next(), Renewal::Due);
         let end = lease.end;
         let no = self.leases.insert(lease);
-        if let Some(lease) = self.leases.get_mut(no) {
-            lease.ending = Some(self.ends.insert(end, no));
-        }
+        self.ends_at(no, end);
         self.set(no, renewal);
         no
     }

@@ -13,11 +13,12 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use foldhash::fast::FixedState;
+
 use super::asking::Asking;
 use super::calls::Calls;
 use super::extension::Extension;
 use super::hand::{Hand, MessageNo};
-use super::hash::Hashing;
 use super::io::{
     DeliveryId, StreamId, SubscribeEvent, SubscribeGauges, SubscribeInput, SubscribeMisuse,
     SubscribeOutput, SubscribeWait,
@@ -85,7 +86,7 @@ pub struct Subscriber {
     leases: Leases,
     extension: Extension,
     /// The deliveries that are with a handler. Only looked up, never iterated.
-    deliveries: HashMap<DeliveryId, Running, Hashing>,
+    deliveries: HashMap<DeliveryId, Running, FixedState>,
     last_delivery: u64,
     /// Those that were settled without their handler, when closing gave up.
     abandoned: BTreeSet<DeliveryId>,

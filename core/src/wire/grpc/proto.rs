@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use prost::Message;
 
+/// As a server writes it. The publisher reads it [by hand](super::fields).
+#[cfg(feature = "test-util")]
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct PublishResponse {
     #[prost(bytes = "bytes", repeated, tag = "1")]

@@ -20,7 +20,7 @@ const INVALID: &str = "PERMANENT_FAILURE_INVALID_ACK_ID";
 const UNORDERED: &str = "TRANSIENT_FAILURE_UNORDERED_ACK_ID";
 const TEMPORARY: &str = "TRANSIENT_FAILURE";
 
-/// Reads one message of a stream. Ids and data are slices of it.
+/// Reads one message of a stream. Ack ids and data are slices of it.
 ///
 /// # Errors
 ///
@@ -105,8 +105,8 @@ impl<'a> MessageReader<'a> {
         if raw.id.is_empty() {
             return Err(leased(UnreadableProblem::NoMessageId));
         }
-        let message_id = MessageId::from_utf8(self.slice(raw.id))
-            .ok_or_else(|| leased(UnreadableProblem::NotUtf8("id")))?;
+        let message_id =
+            MessageId::from_utf8(raw.id).ok_or_else(|| leased(UnreadableProblem::NotUtf8("id")))?;
         let not_utf8 = |part| Unreadable {
             message_id: Some(message_id.clone()),
             ..leased(UnreadableProblem::NotUtf8(part))
