@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use crate::json::plain_ascii_head;
 use crate::text::Text;
 
 /// The id Pub/Sub gave a message.
@@ -41,6 +42,15 @@ impl MessageId {
             Some(short) => Some(Self(short)),
             None => std::str::from_utf8(bytes).ok().map(Self::new),
         }
+    }
+
+    /// The id at the head of a JSON string's inside, and its length. None where it is not ASCII, or
+    /// too long to be kept in place.
+    pub(crate) fn at_head(text: &[u8]) -> Option<(Self, usize)> {
+        let (length, head) = plain_ascii_head(text.first_chunk()?);
+        let len = u8::try_from(length).ok()?;
+        let (bytes, _) = head.split_first_chunk()?;
+        (length <= SHORT_MAX).then_some((Self(Id::Short { len, bytes: *bytes }), length))
     }
 
     /// The id as text.
@@ -110,6 +120,18 @@ mod tests {
             );
         }
         assert_eq!(MessageId::from_utf8(b"\xFF"), None);
+    }
+
+    #[test]
+    fn one_at_the_head_of_a_text_is_the_same_as_one_alone() {
+        for len in 0..30 {
+            let text = format!("{:0len$}\"{:30}", 7, "");
+            let (id, rest) = text.split_once('"').unwrap();
+            let found = MessageId::at_head(text.as_bytes());
+            let expected = (id.len() <= SHORT_MAX).then(|| (MessageId::new(id), id.len()));
+            assert_eq!(found, expected, "{rest}");
+        }
+        assert_eq!(MessageId::at_head(b"17\"]}"), None);
     }
 
     #[test]

@@ -5,19 +5,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use pubsink_core::failure::{Failure, Outcome};
+use pubsink_core::failure::{Delivered, Diagnostics, Failure, MessageId, Outcome};
 
 use crate::shared::{Shared, driver_ended};
 use crate::slots::SlotId;
 use crate::waiter::Waiter;
 
-/// What a publisher's slot waits for.
+/// What a publisher's slot waits for. There is a slot for every message on its way, so what most of
+/// them get, an id and nothing else, is all there is room for.
 #[derive(Debug)]
 pub(crate) enum Done {
-    Settled(Outcome),
+    Stored(MessageId),
+    /// Any other outcome.
+    Settled(Box<Outcome>),
     /// Of messages that were published together.
-    All(Vec<Outcome>),
+    All(Box<[Outcome]>),
     Flushed,
+}
+
+impl From<Outcome> for Done {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Ok(delivered) if delivered.diagnostics.is_empty() => Self::Stored(delivered.message_id),
+            other => Self::Settled(Box::new(other)),
+        }
+    }
 }
 
 /// A message on its way. Resolves once Pub/Sub has confirmed it, or it is known why not.
@@ -55,7 +67,8 @@ impl Future for Delivery {
                 None => Poll::Pending,
             },
             State::Admitted(waiter) => waiter.poll(cx).map(|done| match done {
-                Done::Settled(outcome) => outcome,
+                Done::Stored(id) => Ok(Delivered::new(id, Diagnostics::default())),
+                Done::Settled(outcome) => *outcome,
                 Done::All(_) | Done::Flushed => Err(driver_ended()),
             }),
         }
@@ -82,8 +95,8 @@ impl Future for Deliveries {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Vec<Outcome>> {
         self.0.poll(cx).map(|done| match done {
-            Done::All(outcomes) => outcomes,
-            Done::Settled(_) | Done::Flushed => Vec::new(),
+            Done::All(outcomes) => outcomes.into_vec(),
+            Done::Stored(_) | Done::Settled(_) | Done::Flushed => Vec::new(),
         })
     }
 }
@@ -108,5 +121,15 @@ impl Future for Flush {
             Some(waiter) => waiter.poll(cx).map(|_| ()),
             None => Poll::Ready(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outcome_of_a_message_takes_the_room_of_its_id() {
+        assert_eq!(size_of::<Done>(), size_of::<MessageId>());
     }
 }

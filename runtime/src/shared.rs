@@ -174,7 +174,7 @@ impl Shared {
             if let Some(outcomes) = state.groups.seal(slot) {
                 after
                     .wake
-                    .extend(state.slots.fill(slot, Done::All(outcomes)));
+                    .extend(state.slots.fill(slot, Done::All(outcomes.into())));
             }
         });
     }
@@ -340,9 +340,9 @@ impl State {
                     tally.settled(&outcome);
                     let done = if self.groups.has(tag.slot) {
                         let all = self.groups.set(tag.slot, tag.place, outcome);
-                        all.map(Done::All)
+                        all.map(|outcomes| Done::All(outcomes.into()))
                     } else {
-                        Some(Done::Settled(outcome))
+                        Some(outcome.into())
                     };
                     if let Some(done) = done {
                         after.wake.extend(self.slots.fill(tag.slot, done));

@@ -5,6 +5,6 @@ mod write;
 
 pub(crate) use read::{JsonError, Reader, Value};
 pub(crate) use write::{
-    append, base64_len, escaped_len, plain_prefix, write_base64, write_escaped, write_hex,
-    write_integer, write_optional_string, write_plain_string, write_string,
+    append, base64_len, escaped_len, plain_ascii_head, plain_prefix, write_base64, write_escaped,
+    write_hex, write_integer, write_optional_string, write_plain_string, write_string,
 };

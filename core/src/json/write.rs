@@ -122,6 +122,27 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
     at + first_special(&bytes[at..])
 }
 
+/// The same of so many bytes, up to the first that is not ASCII, too: how many, and those bytes with
+/// zeros in the place of the rest.
+#[inline]
+pub(crate) fn plain_ascii_head(bytes: &[u8; 24]) -> (usize, [u8; 24]) {
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut head = [0; 24];
+    let mut len = 0;
+    for (word, into) in words.iter().zip(head.as_chunks_mut::<8>().0) {
+        let word = u64::from_le_bytes(*word);
+        let marks = special_marks(word) | word & HIGH_BITS;
+        if marks != 0 {
+            let plain = marks.trailing_zeros() / 8;
+            *into = (word & ((1 << (8 * plain)) - 1)).to_le_bytes();
+            return (len + plain as usize, head);
+        }
+        *into = word.to_le_bytes();
+        len += 8;
+    }
+    (len, head)
+}
+
 /// Whether all of it stands for itself. The words it looks at overlap, so that no byte is looked
 /// at alone where there are four.
 #[inline]
@@ -149,19 +170,26 @@ const fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Whether one of eight bytes is special. A borrow between bytes may mark the wrong one, but
-/// never marks any unless a special one is there.
 const fn any_special(eight: u64) -> bool {
-    const fn splat(byte: u8) -> u64 {
-        u64::from_ne_bytes([byte; 8])
-    }
+    special_marks(eight) != 0
+}
+
+/// The high bit of each special one of eight bytes. A borrow between bytes may mark one above a
+/// special one, too; the lowest mark is always right.
+const fn special_marks(eight: u64) -> u64 {
     const fn zeros(eight: u64) -> u64 {
         eight.wrapping_sub(splat(1)) & !eight
     }
     let control = eight.wrapping_sub(splat(0x20)) & !eight;
     let quote = zeros(eight ^ splat(b'"'));
     let backslash = zeros(eight ^ splat(b'\\'));
-    (control | quote | backslash) & splat(0x80) != 0
+    (control | quote | backslash) & HIGH_BITS
+}
+
+const HIGH_BITS: u64 = splat(0x80);
+
+const fn splat(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
 }
 
 /// The letter of a special byte's two-character escape, where it has one.
@@ -203,6 +231,25 @@ mod tests {
                     "é".repeat(9)
                 );
                 assert_eq!(written(&text), serde_json::to_string(&text).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn the_head_ends_before_the_first_byte_that_is_special_or_not_ascii() {
+        for byte in 0..=u8::MAX {
+            for before in 0..=24 {
+                let mut bytes = [b'~'; 25];
+                bytes[before] = byte;
+                if let Some(after) = bytes.get_mut(before + 1) {
+                    *after = byte.wrapping_add(1);
+                }
+                let text = bytes.map(|byte| if byte.is_ascii() { byte } else { 0 });
+                let expected = plain_prefix(&text[..24]);
+                let mut kept = [0; 24];
+                kept[..expected].copy_from_slice(&bytes[..expected]);
+                let (head, _) = bytes.split_first_chunk().unwrap();
+                assert_eq!(plain_ascii_head(head), (expected, kept), "{bytes:?}");
             }
         }
     }

@@ -27,10 +27,11 @@ impl Arrivals {
         Place(self.first + self.times.len() as u64 - 1)
     }
 
-    pub(super) fn remove(&mut self, place: Place) {
+    /// So many messages of a place leave.
+    pub(super) fn remove(&mut self, place: Place, messages: usize) {
         let index = usize::try_from(place.0 - self.first);
         if let Some((_, waiting)) = index.ok().and_then(|index| self.times.get_mut(index)) {
-            *waiting -= 1;
+            *waiting -= messages;
         }
         while let Some((_, 0)) = self.times.front() {
             self.times.pop_front();
@@ -58,16 +59,16 @@ mod tests {
     fn the_oldest_is_known_whatever_leaves_first() {
         let mut arrivals = Arrivals::default();
         let places: Vec<_> = (0..4).map(|ms| arrivals.push(at(ms))).collect();
-        arrivals.remove(places[1]);
+        arrivals.remove(places[1], 1);
         assert_eq!(arrivals.oldest(), Some(at(0)));
-        arrivals.remove(places[0]);
+        arrivals.remove(places[0], 1);
         assert_eq!(arrivals.oldest(), Some(at(2)));
-        arrivals.remove(places[3]);
-        arrivals.remove(places[2]);
+        arrivals.remove(places[3], 1);
+        arrivals.remove(places[2], 1);
         assert_eq!(arrivals.oldest(), None);
         let next = arrivals.push(at(9));
         assert_eq!(arrivals.oldest(), Some(at(9)));
-        arrivals.remove(next);
+        arrivals.remove(next, 1);
         assert!(arrivals.times.is_empty());
     }
 
@@ -76,14 +77,14 @@ mod tests {
         let mut arrivals = Arrivals::default();
         let places: Vec<_> = [0, 0, 5, 5, 0].map(|ms| arrivals.push(at(ms))).into();
         assert_eq!(arrivals.times.len(), 3);
-        arrivals.remove(places[1]);
+        arrivals.remove(places[1], 1);
         assert_eq!(arrivals.oldest(), Some(at(0)));
-        arrivals.remove(places[2]);
-        arrivals.remove(places[0]);
+        arrivals.remove(places[2], 1);
+        arrivals.remove(places[0], 1);
         assert_eq!(arrivals.oldest(), Some(at(5)));
-        arrivals.remove(places[3]);
+        arrivals.remove(places[3], 1);
         assert_eq!(arrivals.oldest(), Some(at(0)));
-        arrivals.remove(places[4]);
+        arrivals.remove(places[4], 1);
         assert!(arrivals.times.is_empty());
     }
 }

@@ -86,9 +86,16 @@ impl<T> Batch<T> {
         }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, member: Member<T>, body: Body) {
         self.members.push(Some(member));
         self.bodies.push(body);
+    }
+
+    /// Moves the first `count` messages behind those of `other`.
+    pub(super) fn move_to(&mut self, count: usize, other: &mut Self) {
+        other.members.extend(self.members.drain(..count));
+        other.bodies.extend(self.bodies.drain(..count));
     }
 
     pub(super) fn len(&self) -> usize {

@@ -73,10 +73,19 @@ impl Fill {
     }
 
     /// Whether one more message fits. The first always does: alone it was checked at admission.
-    pub(super) fn takes(&self, sizes: &Sizes, limits: &BatchLimits) -> bool {
+    fn takes(&self, sizes: &Sizes, limits: &BatchLimits) -> bool {
         let mut with = *self;
         with.add(sizes);
         self.entries == 0 || !with.is_over(limits)
+    }
+
+    /// Adds one more message, unless it does not fit.
+    pub(super) fn add_if_it_takes(&mut self, sizes: &Sizes, limits: &BatchLimits) -> bool {
+        let takes = self.takes(sizes, limits);
+        if takes {
+            self.add(sizes);
+        }
+        takes
     }
 
     /// Whether there is at least one full batch in these messages.

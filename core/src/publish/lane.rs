@@ -63,10 +63,9 @@ impl<T> Lane<T> {
         let mut taken = Batch::with_room(limits.room(self.entries.len()));
         while let Some(next) = self.entries.front() {
             let sizes = next.body.sizes();
-            if Some(next.kind) != kind || !fill.takes(&sizes, limits) {
+            if Some(next.kind) != kind || !fill.add_if_it_takes(&sizes, limits) {
                 break;
             }
-            fill.add(&sizes);
             if let Some(Entry { member, body, .. }) = self.entries.pop_front() {
                 taken.push(member, body);
             }

@@ -25,6 +25,7 @@ mod linger;
 mod machine;
 mod outlet;
 mod request;
+mod run;
 mod stopped;
 mod tenants;
 #[cfg(test)]

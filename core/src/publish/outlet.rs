@@ -7,6 +7,7 @@ use super::body::Body;
 use super::entry::{Batch, Member};
 use super::fill::{BatchLimits, Fill};
 use super::linger::Linger;
+use super::run::{Forming, Run};
 use super::turns::Turns;
 use crate::text::Text;
 
@@ -20,6 +21,9 @@ pub(super) struct Outlet<T> {
     /// Whether an ordering key goes next where both could.
     pub(super) keyed_turn: bool,
     lingers: bool,
+    /// Messages of the tenant that came first, while it was alone or while these last.
+    run: Run<T>,
+    /// Messages of several tenants.
     unkeyed: Turns<(Place, Member<T>, Body)>,
     arrivals: Arrivals,
     fill: Fill,
@@ -32,6 +36,7 @@ impl<T> Outlet<T> {
             ready: Turns::new(),
             keyed_turn: false,
             lingers,
+            run: Run::new(),
             unkeyed: Turns::new(),
             arrivals: Arrivals::default(),
             fill: Fill::default(),
@@ -39,10 +44,19 @@ impl<T> Outlet<T> {
     }
 
     /// Adds a message without an ordering key.
+    #[inline]
     pub(super) fn push(&mut self, arrival: Instant, member: Member<T>, body: Body) {
         self.fill.add(&body.sizes());
         let (tenant, place) = (member.tenant, self.arrivals.push(arrival));
-        self.unkeyed.push(tenant, (place, member, body));
+        let alone = match self.run.tenant() {
+            Some(first) => first == tenant,
+            None => self.unkeyed.is_empty(),
+        };
+        if alone {
+            self.run.push(place, member, body, &self.limits);
+        } else {
+            self.unkeyed.push(tenant, (place, member, body));
+        }
     }
 
     /// When messages without an ordering key have to leave; the past means now.
@@ -56,80 +70,53 @@ impl<T> Outlet<T> {
 
     /// Takes one request's worth of them, in turns between tenants.
     pub(super) fn take(&mut self) -> Batch<T> {
+        let taken = if self.unkeyed.is_empty() {
+            self.run.pop()
+        } else {
+            self.take_turns()
+        };
+        let Some(mut taken) = taken else {
+            return Batch::with_room(0);
+        };
+        if self.unkeyed.is_empty() {
+            self.run.fill_up(&mut taken, &self.limits);
+        }
+        for (place, messages) in taken.places {
+            self.arrivals.remove(place, messages);
+        }
+        self.fill.remove(&taken.fill);
+        taken.batch
+    }
+
+    fn take_turns(&mut self) -> Option<Forming<T>> {
+        self.mingle();
         let max = self.limits.room(self.fill.len());
-        let mut taken = Batch::with_room(max);
+        let mut taken = Forming::with_room((max, 0));
         let mut fill = Fill::default();
-        let fits = |(_, _, body): &(Place, Member<T>, Body)| {
-            let sizes = body.sizes();
-            let fits = fill.takes(&sizes, &self.limits);
-            if fits {
-                fill.add(&sizes);
+        self.unkeyed.take_while(
+            |(_, _, body)| fill.add_if_it_takes(&body.sizes(), &self.limits),
+            |(place, member, body)| taken.put(place, member, body),
+            max,
+        );
+        taken.fill = fill;
+        Some(taken)
+    }
+
+    /// Lets those that came alone take turns with those of other tenants: more of them than one
+    /// request takes, so that they keep their turn.
+    fn mingle(&mut self) {
+        let max = self.limits.room(usize::MAX);
+        while let Some(tenant) = self.run.tenant()
+            && self.unkeyed.has_others(tenant)
+            && self.unkeyed.waiting_of(tenant) <= max
+            && let Some(request) = self.run.pop()
+        {
+            for message in request.into_messages() {
+                self.unkeyed.push_next(tenant, message);
             }
-            fits
-        };
-        let into = |(place, member, body)| {
-            self.arrivals.remove(place);
-            taken.push(member, body);
-        };
-        self.unkeyed.take_while(fits, into, max);
-        self.fill.remove(&fill);
-        taken
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::publish::tenants::Tenants;
-    use crate::publish::testing::{at, builder, entry_of, tags};
-    use std::time::Duration;
-
-    /// An outlet, and the tenants of its messages.
-    struct Queue(Outlet<u32>, Tenants);
-
-    impl Queue {
-        fn new(lingers: bool) -> Self {
-            let options = builder().batch_max_entries(3).build().unwrap();
-            let limits = BatchLimits::batched(&options);
-            Self(Outlet::new(limits, lingers), Tenants::new())
-        }
-
-        fn push(&mut self, tag: u32, tenant: &str, ms: u64) {
-            let entry = entry_of(&mut self.1, tag, &format!("{tenant}/"), at(ms));
-            self.0.push(entry.arrival, entry.member, entry.body);
-        }
-
-        fn due(&self) -> Option<Instant> {
-            self.0.due(&Linger::new(Duration::from_millis(20)))
-        }
-
-        fn take(&mut self) -> Vec<u32> {
-            tags(&self.0.take())
-        }
-    }
-
-    #[test]
-    fn it_is_due_a_linger_after_the_oldest_or_at_once_when_full() {
-        let mut queue = Queue::new(true);
-        assert_eq!(queue.due(), None);
-        queue.push(1, "a", 5);
-        queue.push(2, "a", 9);
-        assert_eq!(queue.due(), Some(at(25)));
-        queue.push(3, "b", 10);
-        assert_eq!(queue.due(), Some(at(5)));
-        queue.push(4, "c", 11);
-        // In turns: a's second message is left, and it is older than c's would be.
-        assert_eq!(queue.take(), [1, 3, 4]);
-        assert_eq!(queue.due(), Some(at(29)));
-        assert_eq!(queue.take(), [2]);
-        assert!(queue.take().is_empty());
-        assert_eq!(queue.due(), None);
-    }
-
-    #[test]
-    fn without_a_linger_it_is_due_at_once() {
-        let mut queue = Queue::new(false);
-        queue.push(1, "", 7);
-        assert_eq!(queue.due(), Some(at(7)));
-    }
-}
+mod tests;

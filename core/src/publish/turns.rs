@@ -43,6 +43,25 @@ impl<E> Turns<E> {
         queue.push_back(entry);
     }
 
+    /// Puts `entry` behind the others of `tenant`, which has the next turn where it has none.
+    pub(super) fn push_next(&mut self, tenant: TenantId, entry: E) {
+        let first = self.waiting_of(tenant) == 0;
+        self.push(tenant, entry);
+        if first {
+            self.turns.rotate_right(1);
+        }
+    }
+
+    /// How many entries of `tenant` wait.
+    pub(super) fn waiting_of(&self, tenant: TenantId) -> usize {
+        self.queues.get(tenant.index()).map_or(0, VecDeque::len)
+    }
+
+    /// Whether entries of other tenants than `tenant` wait.
+    pub(super) fn has_others(&self, tenant: TenantId) -> bool {
+        self.turns.len() > usize::from(self.waiting_of(tenant) > 0)
+    }
+
     /// The entry whose turn it is.
     pub(super) fn peek(&self) -> Option<&E> {
         self.queues.get(self.turns.front()?.index())?.front()

@@ -53,6 +53,7 @@ impl<T> Waiting<T> {
     }
 
     /// Adds a message that came at `arrival` and leaves as `kind` says.
+    #[inline]
     pub(super) fn push(&mut self, kind: Kind, arrival: Instant, member: Member<T>, body: Body) {
         self.len += 1;
         let key = body.ordering_key();

@@ -16,7 +16,7 @@ pub(super) fn scan(body: &[u8], expected: usize) -> Option<Vec<MessageId>> {
     let mut ids = Vec::with_capacity(expected.min(body.len() / 3));
     loop {
         at.token(b"\"")?;
-        ids.push(MessageId::from_ascii(at.plain())?);
+        ids.push(at.id()?);
         at.byte(b'"')?;
         at.spaces();
         if at.byte(b',').is_none() {
@@ -49,6 +49,16 @@ impl Cursor<'_> {
         let rest = self.0[self.1..].iter();
         let spaces = rest.take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
         self.1 += spaces.count();
+    }
+
+    fn id(&mut self) -> Option<MessageId> {
+        match MessageId::at_head(&self.0[self.1..]) {
+            Some((id, length)) => {
+                self.1 += length;
+                Some(id)
+            }
+            None => MessageId::from_ascii(self.plain()),
+        }
     }
 
     /// Passes what stands for itself in a string.

@@ -102,7 +102,10 @@ impl AttributeSizes {
 pub(crate) fn measure(data: usize, attributes: &Attributes, ordering_key: &str) -> Sizes {
     let sizes = attributes.sizes();
     let key = ordering_key.len();
-    let json_key = escaped_len(ordering_key);
+    let json_key = match key {
+        0 => 2,
+        _ => escaped_len(ordering_key),
+    };
     // {} and the comma after it; each member is counted with the comma that follows it, which the
     // last one does not have.
     let mut json = 3;

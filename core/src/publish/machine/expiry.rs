@@ -30,7 +30,7 @@ impl<T> Publisher<T> {
                     Fate::no_credentials(detail.into())
                 }
             };
-            self.outputs.push_back(Output::Cancel(id));
+            self.outputs.push(Output::Cancel(id));
             self.end(id, &fate);
         }
         if self.is_past_closing(now) {
@@ -63,7 +63,7 @@ impl<T> Publisher<T> {
                 State::Sent(_) | State::SentAgain => &sent,
                 State::Authorizing | State::Reauthorizing(..) => &unsent,
             };
-            self.outputs.push_back(Output::Cancel(id));
+            self.outputs.push(Output::Cancel(id));
             // This stops no ordering key: all of it is settled for one and the same reason.
             self.fail(request.job, request.part.clone(), fate);
             self.finish(id);

@@ -2,6 +2,7 @@
 
 mod expiry;
 mod fate;
+mod outputs;
 mod requests;
 mod settlement;
 mod stopping;
@@ -10,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use outputs::Outputs;
 
 use super::ceilings::Ceilings;
 use super::entry::Kind;
@@ -52,11 +55,8 @@ pub struct Publisher<T> {
     deadlines: BTreeSet<(Instant, RequestId)>,
     next_id: u64,
     closing: Option<Closing>,
-    outputs: VecDeque<Output<T>>,
+    outputs: Outputs<T>,
 }
-
-/// Room for more outputs than this is given back once there are none.
-const KEEP: usize = 4_096;
 
 /// A request and what is known of it.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl<T> Publisher<T> {
             deadlines: BTreeSet::new(),
             next_id: 0,
             closing: None,
-            outputs: VecDeque::new(),
+            outputs: Outputs::new(),
             options,
         }
     }
@@ -159,12 +159,10 @@ impl<T> Publisher<T> {
             self.expire(now);
             self.start_requests(now);
         }
-        match self.outputs.pop_front() {
+        match self.outputs.pop() {
             Some(output) => Step::Do(output),
             None => {
-                if self.outputs.capacity() > KEEP {
-                    self.outputs = VecDeque::new();
-                }
+                self.outputs.shrink();
                 self.wait()
             }
         }

@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::fate::{Fate, FateClass};
 use super::{AUTHORIZE_TIMEOUT, InFlight, Publisher, State};
-use crate::failure::{Class, Delivered};
+use crate::failure::Class;
 use crate::publish::entry::Kind;
 use crate::publish::io::{Misuse, Output};
 use crate::publish::job::Job;
 use crate::publish::request::{Payload, PublishRequest, RequestId, Response};
-use crate::publish::unboxed;
 use crate::reason::{Reason, TransportKind};
 use crate::text::Text;
 use crate::token::Token;
@@ -70,7 +69,7 @@ impl<T> Publisher<T> {
         self.requests.insert(request, in_flight);
         if self.authorize {
             self.set_deadline(request, now, AUTHORIZE_TIMEOUT);
-            self.outputs.push_back(Output::Authorize {
+            self.outputs.push(Output::Authorize {
                 request,
                 refused: None,
             });
@@ -94,7 +93,7 @@ impl<T> Publisher<T> {
         // Connecting and answering have the timeout each; the transport keeps to both, and this
         // is what no transport can pass.
         self.set_deadline(id, now, self.options.timeout().saturating_mul(2));
-        self.outputs.push_back(Output::Send(PublishRequest {
+        self.outputs.push(Output::Send(PublishRequest {
             id,
             options: Arc::clone(&self.options),
             token,
@@ -151,13 +150,8 @@ impl<T> Publisher<T> {
         }
         match response.verdict {
             Verdict::Delivered(ids) => {
-                for (member, message_id) in job.take(part).into_iter().zip(ids) {
-                    let Some(mut member) = member else {
-                        continue;
-                    };
-                    let diagnostics = unboxed(member.diagnostics.take());
-                    self.settle(member, Ok(Delivered::new(message_id, diagnostics)));
-                }
+                let members = job.take(part);
+                self.stored(members, ids);
                 self.finish(id);
             }
             Verdict::Refused(_) | Verdict::TooLarge(_) if part.len() > 1 => {
@@ -210,7 +204,7 @@ impl<T> Publisher<T> {
         }
         self.set_deadline(id, now, AUTHORIZE_TIMEOUT);
         if !self.is_past_closing(now) {
-            self.outputs.push_back(Output::Authorize {
+            self.outputs.push(Output::Authorize {
                 request: id,
                 refused: Some(token),
             });

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::Publisher;
 use super::fate::{Fate, FateClass, closed};
-use crate::failure::{Class, Failure, Outcome};
+use crate::failure::{Class, Failure, MessageId};
 use crate::publish::admission::Admission;
 use crate::publish::entry::{Kind, Member};
 use crate::publish::io::Output;
@@ -59,15 +59,21 @@ impl<T> Publisher<T> {
     pub(super) fn admit(&mut self, now: Instant, tag: T, admission: Admission) {
         if let Err((tag, failure)) = self.try_admit(now, tag, admission) {
             let outcome = Err(failure);
-            self.outputs.push_back(Output::Settled { tag, outcome });
+            self.outputs.push(Output::Settled { tag, outcome });
         }
     }
 
-    pub(super) fn settle(&mut self, member: Member<T>, outcome: Outcome) {
+    /// Settles messages that were stored.
+    pub(super) fn stored(&mut self, members: Vec<Option<Member<T>>>, ids: Vec<MessageId>) {
+        for member in members.iter().flatten() {
+            self.release(member);
+        }
+        self.outputs.push_stored(members, ids);
+    }
+
+    fn release(&mut self, member: &Member<T>) {
         self.ceilings.release(member.tenant, member.size);
         self.flushes.settle(member.stretch);
-        let tag = member.tag;
-        self.outputs.push_back(Output::Settled { tag, outcome });
     }
 
     /// Settles the messages `part` of a job with one failure.
@@ -100,12 +106,16 @@ impl<T> Publisher<T> {
         let mut failure = Failure::new(class, Arc::clone(&fate.reason));
         failure.may_have_been_stored = fate.may_have_been_stored;
         failure.diagnostics = unboxed(member.diagnostics.take());
-        self.settle(member, Err(failure));
+        self.release(&member);
+        self.outputs.push(Output::Settled {
+            tag: member.tag,
+            outcome: Err(failure),
+        });
     }
 
     pub(super) fn report_flushes(&mut self) {
         while let Some(tag) = self.flushes.pop_done() {
-            self.outputs.push_back(Output::Flushed { tag });
+            self.outputs.push(Output::Flushed { tag });
         }
     }
 }

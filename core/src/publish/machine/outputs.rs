@@ -1,0 +1,132 @@
+//! What a machine wants done, in order.
+
+use std::collections::VecDeque;
+use std::vec;
+
+use crate::failure::{Delivered, MessageId};
+use crate::publish::entry::Member;
+use crate::publish::io::Output;
+use crate::publish::unboxed;
+
+/// Outputs until they are polled. The messages of a request that were stored stay together until
+/// then, so that none is moved once more.
+#[derive(Debug)]
+pub(super) struct Outputs<T>(VecDeque<Queued<T>>);
+
+#[derive(Debug)]
+enum Queued<T> {
+    One(Output<T>),
+    Stored(Stored<T>),
+}
+
+/// Messages and their ids. The next one is there: those without a member have none.
+#[derive(Debug)]
+struct Stored<T> {
+    members: vec::IntoIter<Option<Member<T>>>,
+    ids: vec::IntoIter<MessageId>,
+}
+
+/// Room for more than this many is given back once there are none.
+const KEEP: usize = 4_096;
+
+impl<T> Outputs<T> {
+    pub(super) fn new() -> Self {
+        Self(VecDeque::new())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn push(&mut self, output: Output<T>) {
+        self.0.push_back(Queued::One(output));
+    }
+
+    /// An [`Output::Settled`] for each member, with its id.
+    pub(super) fn push_stored(&mut self, members: Vec<Option<Member<T>>>, ids: Vec<MessageId>) {
+        let mut stored = Stored {
+            members: members.into_iter(),
+            ids: ids.into_iter(),
+        };
+        if stored.has_next() {
+            self.0.push_back(Queued::Stored(stored));
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Output<T>> {
+        if let Some(Queued::Stored(stored)) = self.0.front_mut() {
+            let output = stored.next();
+            if !stored.has_next() {
+                self.0.pop_front();
+            }
+            return output;
+        }
+        match self.0.pop_front() {
+            Some(Queued::One(output)) => Some(output),
+            Some(Queued::Stored(_)) | None => None,
+        }
+    }
+
+    /// Gives back room that was for many.
+    pub(super) fn shrink(&mut self) {
+        if self.0.capacity() > KEEP {
+            self.0 = VecDeque::new();
+        }
+    }
+}
+
+impl<T> Stored<T> {
+    /// Passes what has no member; whether there is one then.
+    fn has_next(&mut self) -> bool {
+        while let Some(None) = self.members.as_slice().first() {
+            self.members.next();
+            self.ids.next();
+        }
+        self.members.len() > 0
+    }
+
+    fn next(&mut self) -> Option<Output<T>> {
+        let (member, id) = (self.members.next()??, self.ids.next()?);
+        Some(Output::Settled {
+            tag: member.tag,
+            outcome: Ok(Delivered::new(id, unboxed(member.diagnostics))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish::request::RequestId;
+    use crate::publish::testing::{at, entry};
+
+    fn next(outputs: &mut Outputs<u32>) -> Option<(u32, String)> {
+        match outputs.pop()? {
+            Output::Settled { tag, outcome } => {
+                Some((tag, outcome.unwrap().message_id.to_string()))
+            }
+            other => Some((0, format!("{other:?}"))),
+        }
+    }
+
+    #[test]
+    fn what_was_stored_comes_in_its_turn_and_nothing_is_left_of_it() {
+        let member = |tag| Some(entry(tag, "/", at(0)).member);
+        let id = |id: &str| MessageId::from_utf8(id).unwrap();
+        let mut outputs = Outputs::new();
+        let cancel = || Output::Cancel(RequestId(7));
+        let canceled = Some((0, "Cancel(RequestId(7))".to_owned()));
+        outputs.push(cancel());
+        let members = vec![None, member(1), None, None, member(2), None];
+        outputs.push_stored(members, ["a", "b", "c", "d", "e", "f"].map(id).into());
+        outputs.push_stored(vec![None, None], ["a", "b"].map(id).into());
+        outputs.push_stored(Vec::new(), Vec::new());
+        outputs.push(cancel());
+        assert_eq!(next(&mut outputs), canceled);
+        assert_eq!(next(&mut outputs), Some((1, "b".into())));
+        assert_eq!(next(&mut outputs), Some((2, "e".into())));
+        assert_eq!(next(&mut outputs), canceled);
+        assert!(outputs.is_empty());
+        assert_eq!(next(&mut outputs), None);
+    }
+}
