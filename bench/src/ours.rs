@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pubsink_core::attributes::Attributes;
 use pubsink_core::delivery::DeliveryContext;
-use pubsink_core::options::{Compression, PublisherOptions, Wire};
+use pubsink_core::options::{Compression, PublisherOptions, PublisherOptionsBuilder, Wire};
 use pubsink_core::publish::Message;
 use pubsink_tokio::{Deliveries, Delivery, Publisher};
 use smol::Executor;
@@ -41,24 +41,16 @@ pub struct Work<'a> {
 const VECTORS_IN_FLIGHT: usize = 4;
 
 /// Options for the server at `address`.
-///
-/// # Errors
-///
-/// The address is none.
-pub fn options(
-    address: &str,
-    wire: Wire,
-    compression: Compression,
-) -> Result<PublisherOptions, Error> {
+#[must_use]
+pub fn options(address: &str, wire: Wire, compression: Compression) -> PublisherOptionsBuilder {
     // One tenant, bounded by the load's own window.
-    let options = PublisherOptions::builder("p", "hooks")
+    PublisherOptions::builder("p", "hooks")
         .endpoint(&format!("http://{address}"))
         .wire(wire)
         .compression(compression)
         .batch_queue_max(UNCONFIRMED_MAX)
         .batch_queue_tenant(UNCONFIRMED_MAX)
-        .inline_max_bytes(usize::MAX);
-    Ok(options.build()?)
+        .inline_max_bytes(usize::MAX)
 }
 
 /// Publishes the load on this thread's tokio runtime.
@@ -83,21 +75,31 @@ pub fn on_smol(options: PublisherOptions, work: Work<'_>) -> Result<Figures, Err
 }
 
 async fn measured(publisher: &Publisher, work: Work<'_>) -> Result<Figures, Error> {
-    let attributes = ATTRIBUTES.into_iter().collect();
     let started = Started::now()?;
-    match work.payload {
-        Payload::Together => together(publisher, work.load, &attributes).await?,
-        Payload::Raw | Payload::Hook => one_by_one(publisher, work, &attributes).await?,
-    }
+    publish(publisher, work, work.load.window()).await?;
     started.end(work.load.messages)
+}
+
+/// Publishes the load, so many messages unconfirmed at a time; of those that are published together
+/// four times a request's.
+///
+/// # Errors
+///
+/// A message failed.
+pub async fn publish(publisher: &Publisher, work: Work<'_>, window: usize) -> Result<(), Error> {
+    let attributes = ATTRIBUTES.into_iter().collect();
+    match work.payload {
+        Payload::Together => together(publisher, work.load, &attributes).await,
+        Payload::Raw | Payload::Hook => one_by_one(publisher, work, window, &attributes).await,
+    }
 }
 
 async fn one_by_one(
     publisher: &Publisher,
     work: Work<'_>,
+    window: usize,
     attributes: &Attributes,
 ) -> Result<(), Error> {
-    let window = work.load.window();
     let mut unconfirmed = VecDeque::<Delivery>::with_capacity(window);
     for number in 0..work.load.messages {
         if unconfirmed.len() == window

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use pubsink_bench::hooks::Hooks;
-use pubsink_bench::load::Load;
+use pubsink_bench::load::{BATCH_MAX_BYTES, Load};
 use pubsink_bench::measure::{Figures, Started};
 use pubsink_bench::ours::{self, Payload, Work};
 use pubsink_bench::{Error, floor, pulls};
@@ -45,6 +45,8 @@ enum Client {
     FloorGrpc,
     Tokio,
     TokioGrpc,
+    /// Requests of at most 500 kB of data
+    TokioSmall,
     /// As many messages together as fit a request
     TokioVectors,
     /// As many messages together as fit a request
@@ -76,6 +78,7 @@ fn run(arguments: &Arguments) -> Result<Figures, Error> {
         Client::FloorRest | Client::FloorHyper | Client::FloorGrpc => on_floor(arguments),
         Client::Tokio => on_tokio(arguments, Rest, Raw),
         Client::TokioGrpc => on_tokio(arguments, Grpc, Raw),
+        Client::TokioSmall => on_tokio(arguments, Rest, Raw),
         Client::TokioVectors => on_tokio(arguments, Rest, Together),
         Client::TokioVectorsGrpc => on_tokio(arguments, Grpc, Together),
         Client::TokioHook => on_tokio(arguments, Rest, Hook),
@@ -109,12 +112,22 @@ impl Arguments {
             .transpose()
     }
 
+    fn batch_max_bytes(&self) -> usize {
+        match self.client {
+            Client::TokioSmall => SMALL_BATCH_BYTES,
+            _ => BATCH_MAX_BYTES,
+        }
+    }
+
     fn compression(&self) -> Compression {
         let level = self.gzip_level;
         self.gzip
             .map_or(Compression::Off, |above| Compression::Gzip { above, level })
     }
 }
+
+/// Of a request's data, where requests are small: what they come to stays in the caches.
+const SMALL_BATCH_BYTES: usize = 500_000;
 
 fn on_floor(arguments: &Arguments) -> Result<Figures, Error> {
     let load = arguments.load(arguments.hooks()?.as_ref());
@@ -146,7 +159,9 @@ fn published(
     payload: Payload,
     publish: impl FnOnce(PublisherOptions, Work<'_>) -> Result<Figures, Error>,
 ) -> Result<Figures, Error> {
-    let options = ours::options(&arguments.address, wire, arguments.compression())?;
+    let options = ours::options(&arguments.address, wire, arguments.compression())
+        .batch_max_bytes(arguments.batch_max_bytes())
+        .build()?;
     let hooks = arguments.hooks()?;
     let work = Work {
         load: &arguments.load(hooks.as_ref()),

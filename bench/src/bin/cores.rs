@@ -1,21 +1,18 @@
 //! Publishes on a tokio runtime of several threads, each with a task that publishes, and prints what it
 //! cost: how far a publisher gets with more cores.
 
-use std::collections::VecDeque;
 use std::num::NonZero;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Parser;
 use pubsink_bench::Error;
-use pubsink_bench::load::{ATTRIBUTES, BATCH_MAX, Load};
+use pubsink_bench::load::{BATCH_MAX, Load};
 use pubsink_bench::measure::Started;
 use pubsink_bench::micro::publish::confirmed;
-use pubsink_core::attributes::Attributes;
+use pubsink_bench::ours::{self, Payload, Work};
 use pubsink_core::options::PublisherOptions;
-use pubsink_core::publish::Message;
 use pubsink_tokio::seam::{SendLimits, Transport, TransportError};
-use pubsink_tokio::{Delivery, Publisher, publisher};
+use pubsink_tokio::{Publisher, publisher};
 
 /// Publishes from several threads through one publisher.
 #[derive(Debug, Parser)]
@@ -34,6 +31,9 @@ struct Arguments {
     /// How many publishers they share, each of a topic of its own
     #[arg(long, default_value_t = NonZero::<usize>::MIN)]
     topics: NonZero<usize>,
+    /// As many messages together as fit a request
+    #[arg(long)]
+    together: bool,
 }
 
 fn main() -> Result<(), Error> {
@@ -46,22 +46,32 @@ fn main() -> Result<(), Error> {
 }
 
 async fn run(arguments: &Arguments) -> Result<(), Error> {
-    let load = Arc::new(Load::new(arguments.messages, arguments.size));
     let tasks = arguments.threads.get();
+    let load = Load::new(arguments.messages / tasks, arguments.size);
     let publishers = spawn(arguments, &load)?;
-    let share = load.messages / tasks;
     let window = (load.window() / tasks).max(1);
+    let payload = match arguments.together {
+        true => Payload::Together,
+        false => Payload::Raw,
+    };
     let started = Started::now()?;
     let publishing: Vec<_> = (0..tasks)
         .map(|task| {
-            let publisher = publishers[task % publishers.len()].clone();
-            tokio::spawn(publish(publisher, Arc::clone(&load), share, window))
+            let (publisher, load) = (publishers[task % publishers.len()].clone(), load.clone());
+            tokio::spawn(async move {
+                let work = Work {
+                    load: &load,
+                    hooks: None,
+                    payload,
+                };
+                ours::publish(&publisher, work, window).await
+            })
         })
         .collect();
     for task in publishing {
         task.await??;
     }
-    println!("{}", started.end(share * tasks)?);
+    println!("{}", started.end(load.messages * tasks)?);
     Ok(())
 }
 
@@ -81,30 +91,6 @@ fn spawn(arguments: &Arguments, load: &Load) -> Result<Vec<Publisher>, Error> {
         })
     });
     publishers.collect()
-}
-
-async fn publish(
-    publisher: Publisher,
-    load: Arc<Load>,
-    messages: usize,
-    window: usize,
-) -> Result<(), Error> {
-    let attributes: Attributes = ATTRIBUTES.into_iter().collect();
-    let mut unconfirmed = VecDeque::<Delivery>::with_capacity(window);
-    for number in 0..messages {
-        if unconfirmed.len() == window
-            && let Some(oldest) = unconfirmed.pop_front()
-        {
-            oldest.await?;
-        }
-        let mut message = Message::new(load.body(number).clone());
-        message.attributes = attributes.clone();
-        unconfirmed.push_back(publisher.publish(message));
-    }
-    for delivery in unconfirmed {
-        delivery.await?;
-    }
-    Ok(())
 }
 
 /// Answers at once, with as many ids as there are messages.

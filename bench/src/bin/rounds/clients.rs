@@ -12,12 +12,18 @@ pub(crate) struct Client {
 
 impl Client {
     /// All of them, as they stand in the tables.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::new(FLOOR_REST, "floor, REST", FLOOR_REST, true),
         Self::new("floor-hyper", "the same over hyper", FLOOR_REST, true),
         Self::new(FLOOR_GRPC, "floor, gRPC", FLOOR_GRPC, true),
         Self::new("tokio", "pubsink, tokio, REST", FLOOR_REST, true),
         Self::new("smol", "pubsink, smol, REST", FLOOR_REST, true),
+        Self::new(
+            "tokio-small",
+            "pubsink, tokio, REST, requests of 500 kB",
+            FLOOR_REST,
+            true,
+        ),
         Self::new("tokio-grpc", "pubsink, tokio, gRPC", FLOOR_GRPC, true),
         Self::new("smol-grpc", "pubsink, smol, gRPC", FLOOR_GRPC, true),
         Self::new(
