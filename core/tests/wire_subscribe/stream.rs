@@ -70,6 +70,30 @@ fn ack_ids_and_data_are_slices_of_the_chunk() {
 }
 
 #[test]
+fn the_ack_id_of_a_large_message_does_not_keep_the_response() {
+    for (size, keeps) in [(100, true), (16 * 1024, false)] {
+        let sent = oracle::StreamingPullResponse {
+            received_messages: vec![oracle::ReceivedMessage {
+                ack_id: "ack".repeat(60),
+                message: Some(oracle::PubsubMessage {
+                    data: vec![7; size],
+                    message_id: "1".to_owned(),
+                    ..Default::default()
+                }),
+                delivery_attempt: 1,
+            }],
+            ..Default::default()
+        };
+        let response = Bytes::from(sent.encode_to_vec());
+        let answer = grpc::read_stream_message(response.clone()).unwrap().answer;
+        let ack_id = answer.messages[0].ack_id.clone();
+        drop(answer);
+        assert_eq!(response.is_unique(), !keeps);
+        assert_eq!(ack_id.as_str(), "ack".repeat(60));
+    }
+}
+
+#[test]
 fn a_heartbeat_is_an_answer_without_anything() {
     let streamed = grpc::read_stream_message(Bytes::new()).unwrap();
     assert_eq!(streamed.answer, StreamAnswer::default());

@@ -1,7 +1,7 @@
 //! What a handler may know beside the message's content.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use pubsink_core::failure::MessageId;
@@ -23,8 +23,11 @@ const GOOGCLIENT_TRACEPARENT: &str = "googclient_traceparent";
 /// A message in hand, as its handler sees it. Clones share it, and copy nothing.
 #[derive(Clone)]
 pub struct Context {
+    message: Arc<ReceivedMessage>,
     hand: Arc<Hand>,
     attempt: u32,
+    /// Pub/Sub's count as text, where somebody asked for that header.
+    delivery_attempt: OnceLock<Text>,
 }
 
 impl Context {
@@ -34,36 +37,40 @@ impl Context {
     pub fn new(message: impl Into<Arc<ReceivedMessage>>, subscription: impl Into<Text>) -> Self {
         let message = message.into();
         let attempt = message.delivery_attempt.unwrap_or(1).max(1);
-        let hand = Hand::new(DeliveryId::new(0), message, subscription.into());
+        let hand = Hand::new(DeliveryId::new(0), subscription.into());
         Self {
+            message,
             hand: Arc::new(hand),
             attempt,
+            delivery_attempt: OnceLock::new(),
         }
     }
 
     pub(super) fn of(delivery: &Delivery, attempt: u32) -> Self {
         Self {
+            message: Arc::clone(delivery.message()),
             hand: Arc::clone(delivery.hand()),
             attempt,
+            delivery_attempt: OnceLock::new(),
         }
     }
 
     /// The message.
     #[must_use]
     pub fn message(&self) -> &Arc<ReceivedMessage> {
-        &self.hand.message
+        &self.message
     }
 
     /// The message's id: the same when it is delivered again.
     #[must_use]
     pub fn message_id(&self) -> &MessageId {
-        &self.hand.message.message_id
+        &self.message.message_id
     }
 
     /// The message's data: the buffer it came in.
     #[must_use]
     pub fn data(&self) -> &Bytes {
-        &self.hand.message.data
+        &self.message.data
     }
 
     /// The name of the subscription, `projects/P/subscriptions/S`.
@@ -82,20 +89,20 @@ impl Context {
     /// Pub/Sub's own count, from 1. Only where the subscription has a dead-letter policy.
     #[must_use]
     pub fn delivery_attempt(&self) -> Option<u32> {
-        self.hand.message.delivery_attempt
+        self.message.delivery_attempt
     }
 
     /// The ordering key.
     #[must_use]
     pub fn ordering_key(&self) -> Option<&str> {
-        let key = self.hand.message.ordering_key.as_str();
+        let key = self.message.ordering_key.as_str();
         (!key.is_empty()).then_some(key)
     }
 
     /// When the message was published, unix milliseconds.
     #[must_use]
     pub fn publish_time(&self) -> Option<i64> {
-        let time = self.hand.message.publish_time;
+        let time = self.message.publish_time;
         (time != 0).then_some(time)
     }
 
@@ -106,10 +113,10 @@ impl Context {
     pub fn header(&self, name: &str) -> Option<&str> {
         let ours = match name {
             PARTITION_KEY => self.ordering_key(),
-            DELIVERY_ATTEMPT => self.hand.attempt_text(),
+            DELIVERY_ATTEMPT => self.delivery_attempt_text(),
             _ => None,
         };
-        ours.or_else(|| self.hand.message.attributes.get(name))
+        ours.or_else(|| self.message.attributes.get(name))
     }
 
     /// Every header, each name once: what [`header`](Self::header) gives, attributes first and by
@@ -117,9 +124,9 @@ impl Context {
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         let ours = [
             (PARTITION_KEY, self.ordering_key()),
-            (DELIVERY_ATTEMPT, self.hand.attempt_text()),
+            (DELIVERY_ATTEMPT, self.delivery_attempt_text()),
         ];
-        let attributes = self.hand.message.attributes.iter();
+        let attributes = self.message.attributes.iter();
         attributes
             .filter(move |(name, _)| {
                 !ours
@@ -132,6 +139,12 @@ impl Context {
             )
     }
 
+    fn delivery_attempt_text(&self) -> Option<&str> {
+        let attempt = self.delivery_attempt()?;
+        let text = || Text::new(&attempt.to_string());
+        Some(self.delivery_attempt.get_or_init(text))
+    }
+
     /// The lease of the message: it tells when the message is ours no more.
     #[must_use]
     pub fn lease(&self) -> Lease {
@@ -142,7 +155,7 @@ impl Context {
     /// of the one that Google's own libraries write.
     #[must_use]
     pub fn trace_context(&self) -> Option<TraceContext> {
-        let attributes = &self.hand.message.attributes;
+        let attributes = &self.message.attributes;
         let own = attributes.get(TRACEPARENT).and_then(TraceContext::new);
         let Some(own) = own else {
             return TraceContext::new(attributes.get(GOOGCLIENT_TRACEPARENT)?);
@@ -160,7 +173,7 @@ impl fmt::Debug for Context {
         f.debug_struct("Context")
             .field("subscription", &self.hand.subscription)
             .field("attempt", &self.attempt)
-            .field("message", &self.hand.message)
+            .field("message", &self.message)
             .finish()
     }
 }

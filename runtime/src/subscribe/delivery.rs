@@ -17,6 +17,7 @@ use super::lease::Lease;
 /// go of unsettled it is given back at once, as by [`retry`](Self::retry).
 #[must_use = "a delivery that is dropped is given back"]
 pub struct Delivery {
+    message: Arc<ReceivedMessage>,
     hand: Arc<Hand>,
     /// None: it is settled.
     settler: Option<Arc<dyn Settler>>,
@@ -47,8 +48,9 @@ impl Delivery {
         subscription: impl Into<Text>,
         settler: Arc<dyn Settler>,
     ) -> (Self, DeliveryEnd) {
-        let hand = Arc::new(Hand::new(id, message.into(), subscription.into()));
+        let hand = Arc::new(Hand::new(id, subscription.into()));
         let delivery = Self {
+            message: message.into(),
             hand: Arc::clone(&hand),
             settler: Some(settler),
         };
@@ -64,7 +66,7 @@ impl Delivery {
     /// The message.
     #[must_use]
     pub fn message(&self) -> &Arc<ReceivedMessage> {
-        &self.hand.message
+        &self.message
     }
 
     /// The name of the subscription it came from, `projects/P/subscriptions/S`.
@@ -79,8 +81,9 @@ impl Delivery {
         Lease::new(Arc::clone(&self.hand))
     }
 
-    /// Settles it. The settlement is on its way when this returns; the future tells whether it
-    /// counts: on an exactly-once subscription `Ok` means that Pub/Sub confirmed it.
+    /// Settles it, and lets go of the message. The settlement is on its way when this returns; the
+    /// future tells whether it counts: on an exactly-once subscription `Ok` means that Pub/Sub
+    /// confirmed it.
     pub fn settle(mut self, settlement: Settlement) -> Settling {
         self.give(settlement);
         Settling {
@@ -151,7 +154,7 @@ impl fmt::Debug for Delivery {
         f.debug_struct("Delivery")
             .field("id", &self.hand.id)
             .field("subscription", &self.hand.subscription)
-            .field("message", &self.hand.message)
+            .field("message", &self.message)
             .finish_non_exhaustive()
     }
 }

@@ -1,23 +1,21 @@
 //! What a delivery, its lease and whoever drives it share.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use pubsink_core::subscribe::{DeliveryId, LeaseLost, ReceivedMessage, SettleError};
+use pubsink_core::subscribe::{DeliveryId, LeaseLost, SettleError};
 use pubsink_core::text::Text;
 
 use crate::after::{After, with};
 use crate::slots::{SlotId, Slots};
 use crate::waiter::{Slotted, poll_slot};
 
-/// One message in hand. The lock is held for moments; who is woken is woken after it.
+/// One message in hand, without the message: whoever waits to hear what became of it keeps nothing
+/// else. The lock is held for moments; who is woken is woken after it.
 #[derive(Debug)]
 pub(crate) struct Hand {
     pub(crate) id: DeliveryId,
-    pub(crate) message: Arc<ReceivedMessage>,
     pub(crate) subscription: Text,
-    /// The attempt as text, where somebody asked for that header.
-    attempt: OnceLock<String>,
     state: Mutex<State>,
 }
 
@@ -39,19 +37,12 @@ enum Settled {
 }
 
 impl Hand {
-    pub(crate) fn new(id: DeliveryId, message: Arc<ReceivedMessage>, subscription: Text) -> Self {
+    pub(crate) fn new(id: DeliveryId, subscription: Text) -> Self {
         Self {
             id,
-            message,
             subscription,
-            attempt: OnceLock::new(),
             state: Mutex::default(),
         }
-    }
-
-    pub(crate) fn attempt_text(&self) -> Option<&str> {
-        let attempt = self.message.delivery_attempt?;
-        Some(self.attempt.get_or_init(|| attempt.to_string()))
     }
 
     pub(super) fn lost(&self) -> Option<LeaseLost> {

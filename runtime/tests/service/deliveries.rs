@@ -30,6 +30,17 @@ fn deliver(told: &Arc<Told>, id: u64) -> (Delivery, DeliveryEnd) {
     )
 }
 
+#[test]
+fn what_waits_for_a_settlement_keeps_nothing_of_the_message() {
+    let told = Arc::<Told>::default();
+    let (delivery, end) = deliver(&told, 1);
+    let lease = delivery.lease();
+    let message = Arc::downgrade(delivery.message());
+    let settling = delivery.ack();
+    assert!(message.upgrade().is_none());
+    drop((lease, settling, end));
+}
+
 /// Whether a future is still waited for.
 fn waits(future: impl Future) -> bool {
     let mut future = pin!(future);

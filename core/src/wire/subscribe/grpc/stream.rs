@@ -20,7 +20,11 @@ const INVALID: &str = "PERMANENT_FAILURE_INVALID_ACK_ID";
 const UNORDERED: &str = "TRANSIENT_FAILURE_UNORDERED_ACK_ID";
 const TEMPORARY: &str = "TRANSIENT_FAILURE";
 
-/// Reads one message of a stream. Ack ids and data are slices of it.
+/// A message of more than this is large: keeping it costs more than a copy of its ack id, which has
+/// some two hundred bytes.
+const LARGE_BYTES: usize = 4 * 1024;
+
+/// Reads one message of a stream. Data and the ack ids of small messages are slices of it.
 ///
 /// # Errors
 ///
@@ -96,7 +100,7 @@ impl<'a> MessageReader<'a> {
         if ack_id.is_empty() {
             return Err(Unreadable::unknown(UnreadableProblem::NoAckId));
         }
-        let ack_id = AckId::from_utf8(self.slice(ack_id))
+        let ack_id = AckId::from_utf8(self.ack_id(ack_id, message))
             .ok_or_else(|| Unreadable::unknown(UnreadableProblem::NotUtf8("ack id")))?;
         let leased = |problem| Unreadable::leased(ack_id.clone(), problem);
         let raw = self
@@ -144,6 +148,15 @@ impl<'a> MessageReader<'a> {
             }
         }
         Ok(raw)
+    }
+
+    /// An ack id is kept for longer than its message: until it is told that the message is done. Of a
+    /// large message it is copied, so that it does not keep the response for itself.
+    fn ack_id(&self, ack_id: &[u8], message: &[u8]) -> Bytes {
+        match message.len() > LARGE_BYTES {
+            true => Bytes::copy_from_slice(ack_id),
+            false => self.slice(ack_id),
+        }
     }
 
     /// What stands in the response, without a copy. What is empty does not keep the response.
