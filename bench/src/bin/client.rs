@@ -49,6 +49,8 @@ enum Client {
     TokioSmall,
     /// As many messages together as fit a request
     TokioVectors,
+    /// The same in requests of at most 500 kB of data
+    TokioVectorsSmall,
     /// As many messages together as fit a request
     TokioVectorsGrpc,
     TokioHook,
@@ -76,10 +78,9 @@ fn run(arguments: &Arguments) -> Result<Figures, Error> {
     use Wire::{Grpc, Rest};
     match arguments.client {
         Client::FloorRest | Client::FloorHyper | Client::FloorGrpc => on_floor(arguments),
-        Client::Tokio => on_tokio(arguments, Rest, Raw),
+        Client::Tokio | Client::TokioSmall => on_tokio(arguments, Rest, Raw),
         Client::TokioGrpc => on_tokio(arguments, Grpc, Raw),
-        Client::TokioSmall => on_tokio(arguments, Rest, Raw),
-        Client::TokioVectors => on_tokio(arguments, Rest, Together),
+        Client::TokioVectors | Client::TokioVectorsSmall => on_tokio(arguments, Rest, Together),
         Client::TokioVectorsGrpc => on_tokio(arguments, Grpc, Together),
         Client::TokioHook => on_tokio(arguments, Rest, Hook),
         Client::TokioHookGrpc => on_tokio(arguments, Grpc, Hook),
@@ -114,7 +115,7 @@ impl Arguments {
 
     fn batch_max_bytes(&self) -> usize {
         match self.client {
-            Client::TokioSmall => SMALL_BATCH_BYTES,
+            Client::TokioSmall | Client::TokioVectorsSmall => SMALL_BATCH_BYTES,
             _ => BATCH_MAX_BYTES,
         }
     }

@@ -81,6 +81,21 @@ fn at_its_deadline_handlers_are_given_up_and_their_messages_go_back() {
 }
 
 #[test]
+fn what_is_given_up_is_not_brought_to_a_pull_that_is_over() {
+    for closes_in in [1_000, 60_000] {
+        let mut sim = Sim::new(two_handlers().wire(Wire::Rest), acks_after(secs(120)));
+        sim.publish("m", 2);
+        sim.run_until(ms(500));
+        sim.close(Some(ms(500 + closes_in)));
+        sim.run_until(ms(500 + 800));
+        assert_eq!(sim.seen.cancelled, 1);
+        assert_eq!(sim.run(), SubscribeWait::Closed);
+        assert_eq!((sim.seen.ids(What::Nack), sim.server.left()), (2, 2));
+        assert!(sim.server.has_messages() && sim.server.leased() == 0);
+    }
+}
+
+#[test]
 fn what_a_pull_in_flight_brings_goes_back() {
     let mut sim = Sim::new(two_handlers().wire(Wire::Rest), acks_after(secs(2)));
     sim.publish("m", 2);

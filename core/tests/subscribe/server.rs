@@ -82,6 +82,11 @@ impl Server {
         left.count()
     }
 
+    /// How many messages somebody has.
+    pub(crate) fn leased(&self) -> usize {
+        self.leases.len()
+    }
+
     pub(crate) fn deliver(
         &mut self,
         now: Instant,

@@ -12,7 +12,7 @@ pub(crate) struct Client {
 
 impl Client {
     /// All of them, as they stand in the tables.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::new(FLOOR_REST, "floor, REST", FLOOR_REST, true),
         Self::new("floor-hyper", "the same over hyper", FLOOR_REST, true),
         Self::new(FLOOR_GRPC, "floor, gRPC", FLOOR_GRPC, true),
@@ -29,6 +29,12 @@ impl Client {
         Self::new(
             "tokio-vectors",
             "pubsink, tokio, REST, vectors",
+            FLOOR_REST,
+            true,
+        ),
+        Self::new(
+            "tokio-vectors-small",
+            "pubsink, tokio, REST, vectors, requests of 500 kB",
             FLOOR_REST,
             true,
         ),

@@ -11,9 +11,10 @@ use crate::subscribe::io::{LeaseLost, SubscribeEvent, SubscribeOutput};
 use crate::subscribe::outbox::Haste;
 use crate::subscribe::settlement::{SettleError, Settlement};
 
-/// How long streams and pulls have to end once handlers and acks are done. A pull that brings
-/// something does so at once; one that waits has nothing to bring.
+/// How long streams have to end once handlers and acks are done.
 const STREAM_ENDING: Duration = Duration::from_secs(2);
+/// How long pulls have to end, since nothing more is taken. One that brings something does so at once;
+/// one that waits would only be brought what is given back.
 const PULL_ENDING: Duration = Duration::from_millis(800);
 /// How long what is on its way to Pub/Sub has when the deadline has passed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -22,6 +23,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Closing {
+    began: Instant,
     deadline: Option<Instant>,
     /// The deadline has passed, and the handlers were given up.
     over: bool,
@@ -44,6 +46,7 @@ impl Subscriber {
             return;
         }
         self.closing = Some(Closing {
+            began: self.now,
             deadline,
             over: false,
             done: None,
@@ -89,13 +92,11 @@ impl Subscriber {
             self.abandon();
             return true;
         }
-        if !self.deliveries.is_empty() || self.hand.counts().told > 0 {
-            return false;
-        }
-        if let Some(closing) = &mut self.closing {
+        let done = self.deliveries.is_empty() && self.hand.counts().told == 0;
+        if done && let Some(closing) = &mut self.closing {
             closing.done.get_or_insert(self.now);
         }
-        self.end_asking()
+        self.end_pulls() || (done && self.end_asking())
     }
 
     /// When the next step of closing is due.
@@ -106,14 +107,23 @@ impl Subscriber {
             true => deadline.and_then(|at| at.checked_add(LAST_WORDS)),
             false => deadline,
         };
-        let stream = (self.streams.len() > 0).then_some(STREAM_ENDING);
-        let pull = (self.calls.pulls().0 > 0).then_some(PULL_ENDING);
-        let asking = [stream, pull].into_iter().flatten();
-        let asking = asking.filter_map(|time| closing.done?.checked_add(time));
-        asking.chain(end).filter(|at| *at > self.now).min()
+        let streams = closing.done.filter(|_| self.streams.len() > 0);
+        let stream = streams.and_then(|done| done.checked_add(STREAM_ENDING));
+        let pulls = (self.calls.pulls().0 > 0).then_some(closing.began);
+        let pull = pulls.and_then(|began| began.checked_add(PULL_ENDING));
+        let all = [stream, pull, end].into_iter().flatten();
+        all.filter(|at| *at > self.now).min()
     }
 
-    /// Ends what brings messages, once handlers and acks are done and it had its time.
+    /// Ends pulls that had their time.
+    fn end_pulls(&mut self) -> bool {
+        let began = self.closing.as_ref().map(|closing| closing.began);
+        let since = began.map(|began| self.now.saturating_duration_since(began));
+        since.is_some_and(|since| since >= PULL_ENDING)
+            && self.cancel_all(|what| matches!(what, What::Pull(_)))
+    }
+
+    /// Ends streams and extensions, once handlers and acks are done and streams had their time.
     fn end_asking(&mut self) -> bool {
         let Some(done) = self.closing.as_ref().and_then(|closing| closing.done) else {
             return false;
@@ -125,12 +135,11 @@ impl Subscriber {
             self.outputs.push_back(SubscribeOutput::DropStream(id));
             return true;
         }
-        let ended = |what: &What| match what {
-            What::Pull(_) => since >= PULL_ENDING,
-            What::Extend { .. } => self.hand.is_empty(),
-            What::Settle(..) => false,
-        };
-        let calls = self.calls.of(ended);
+        self.hand.is_empty() && self.cancel_all(|what| matches!(what, What::Extend { .. }))
+    }
+
+    fn cancel_all(&mut self, which: impl Fn(&What) -> bool) -> bool {
+        let calls = self.calls.of(which);
         let any = !calls.is_empty();
         for id in calls {
             self.cancel(id);
@@ -161,9 +170,7 @@ impl Subscriber {
                 false => self.drop_lost(no, false),
             }
         }
-        for id in self.calls.of(|what| !matches!(what, What::Settle(..))) {
-            self.cancel(id);
-        }
+        self.cancel_all(|what| !matches!(what, What::Settle(..)));
         while let Some(id) = self.streams.take_any() {
             self.outputs.push_back(SubscribeOutput::DropStream(id));
         }
@@ -173,9 +180,7 @@ impl Subscriber {
 
     /// The last words had their time: what is unknown stays so.
     fn abort(&mut self) {
-        for id in self.calls.of(|_| true) {
-            self.cancel(id);
-        }
+        self.cancel_all(|_| true);
         self.acks.clear();
         self.nacks.clear();
         for no in self.hand.all() {

@@ -70,6 +70,9 @@ struct Stream {
     end: Option<StreamEnd>,
 }
 
+/// After what time a server notices that nobody waits for a pull any more.
+const NOTICED: Duration = Duration::from_millis(100);
+
 pub(crate) fn options() -> SubscriberOptionsBuilder {
     SubscriberOptions::builder("p", "sub")
 }
@@ -334,6 +337,9 @@ impl Sim {
                 self.seen.cancelled += 1;
                 self.watch.ended(call, false);
                 self.cancelled.insert(call);
+                self.later(NOTICED, move |sim| {
+                    sim.pulls.retain(|(pull, _, _)| *pull != call);
+                });
             }
             SubscribeOutput::Deliver { delivery, message } => self.deliver(delivery, &message),
             SubscribeOutput::LeaseLost { delivery, cause } => {
