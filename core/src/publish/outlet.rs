@@ -70,13 +70,9 @@ impl<T> Outlet<T> {
 
     /// Takes one request's worth of them, in turns between tenants.
     pub(super) fn take(&mut self) -> Batch<T> {
-        let taken = if self.unkeyed.is_empty() {
-            self.run.pop()
-        } else {
-            self.take_turns()
-        };
-        let Some(mut taken) = taken else {
-            return Batch::with_room(0);
+        let mut taken = match self.unkeyed.is_empty() {
+            true => self.run.pop().unwrap_or_default(),
+            false => self.take_turns(),
         };
         if self.unkeyed.is_empty() {
             self.run.fill_up(&mut taken, &self.limits);
@@ -88,7 +84,7 @@ impl<T> Outlet<T> {
         taken.batch
     }
 
-    fn take_turns(&mut self) -> Option<Forming<T>> {
+    fn take_turns(&mut self) -> Forming<T> {
         self.mingle();
         let max = self.limits.room(self.fill.len());
         let mut taken = Forming::with_room((max, 0));
@@ -99,7 +95,7 @@ impl<T> Outlet<T> {
             max,
         );
         taken.fill = fill;
-        Some(taken)
+        taken
     }
 
     /// Lets those that came alone take turns with those of other tenants: more of them than one

@@ -96,6 +96,12 @@ impl<T> Run<T> {
     }
 }
 
+impl<T> Default for Forming<T> {
+    fn default() -> Self {
+        Self::with_room((0, 0))
+    }
+}
+
 impl<T> Forming<T> {
     /// One without messages, and with room for so many, and for so many places.
     pub(super) fn with_room((messages, places): (usize, usize)) -> Self {

@@ -145,7 +145,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_it_finds_a_parser_finds(
-            ids in prop::collection::vec("[ -~é]{0,5}", 1..6),
+            ids in prop::collection::vec("[ -~é]{0,5}|[0-9]{15,26}|[ -~é]{20,26}", 1..6),
             pretty in any::<bool>(),
         ) {
             let value = serde_json::json!({ "messageIds": ids });
