@@ -97,6 +97,10 @@ impl Publisher {
     /// Publishes plain messages together: one future has all their outcomes, which costs less than
     /// one each. See [`publish`](Self::publish); each message has the outcome it would have had by
     /// itself, and what is refused holds up no other.
+    ///
+    /// The ceilings hold: of more than
+    /// [`batch_queue_tenant`](PublisherOptions::batch_queue_tenant) messages without a tenant, 1,024 by
+    /// default, the rest is refused.
     pub fn publish_all(&self, messages: impl IntoIterator<Item = Message>) -> Deliveries {
         let options = &self.0.options;
         let messages = messages.into_iter();

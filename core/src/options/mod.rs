@@ -216,8 +216,8 @@ pub(crate) use plain_options;
 
 plain_options! {
     PublisherOptionsBuilder, PublisherOptions:
-    /// How to speak to Pub/Sub. Default REST. gRPC sends the same messages in fewer bytes and costs
-    /// both sides less; over REST a request needs no HTTP/2.
+    /// How to speak to Pub/Sub. Default REST. gRPC sends the same messages in fewer bytes, at much
+    /// the same CPU here; over REST a request needs no HTTP/2.
     wire: Wire;
     /// Whether the bodies of requests are compressed. Default off. What counts as their size, for every
     /// limit, is what they are before.
@@ -246,10 +246,10 @@ plain_options! {
     /// The most messages of one request. Default and maximum 1,000 (Pub/Sub's own limit).
     batch_max_entries: usize;
     /// The most bytes of data, before base64, of one request.
-    /// Default and maximum 7,500,000, which is 10 MB as base64.
+    /// Default and maximum 7,500,000, which is 10 MB as base64. A message that is larger leaves alone.
     ///
-    /// Messages of 10 KB and more cost less in requests of some 500,000, which a processor's caches
-    /// hold, and take a fifth of the memory. What is in flight bounds what can be sent, though: at
+    /// Messages of 16 KiB take less memory, and some less CPU, in requests of some 500,000, which a
+    /// processor's caches hold. What is in flight bounds what can be sent, though: at
     /// most [`batch_max_inflight`](Self::batch_max_inflight) requests in a round trip.
     batch_max_bytes: usize;
     /// The most messages held until they are settled. Default 4,096, at least 1.
@@ -257,6 +257,7 @@ plain_options! {
     /// The most bytes of messages held until they are settled. Default 128 MiB, at least 1.
     batch_queue_bytes: usize;
     /// The most messages of one tenant held until they are settled. Default 1,024, at least 1.
+    /// Messages without a tenant count as one tenant's: where none has one, this is the ceiling.
     batch_queue_tenant: usize;
     /// The most batched requests in flight at once. Default 8, at least 1.
     batch_max_inflight: usize;
