@@ -56,8 +56,10 @@ async fn flood(env: Env) {
         .collect();
     env.until("the flood is on its way", || env.publishes() >= 3)
         .await;
+    let quiet = publisher.deliver(&hook("quiet", 0), &batched);
+    // It waits by now, whatever became of this thread in between.
     let requests_before = env.publishes();
-    let quiet = publisher.deliver(&hook("quiet", 0), &batched).await;
+    let quiet = quiet.await;
     assert!(quiet.is_ok(), "{quiet:?}");
     let log = env.server().log();
     let of_quiet = |message: &pubsink_fixtures::broker::PubsubMessage| {
