@@ -33,17 +33,6 @@ impl MessageId {
         Self(short.unwrap_or_else(|| Id::Long(Text::new(text))))
     }
 
-    /// The same of bytes that most often are ASCII, and short.
-    pub(crate) fn from_ascii(bytes: &[u8]) -> Option<Self> {
-        if !bytes.is_ascii() {
-            return None;
-        }
-        match Id::short(bytes) {
-            Some(short) => Some(Self(short)),
-            None => std::str::from_utf8(bytes).ok().map(Self::new),
-        }
-    }
-
     /// The id at the head of a JSON string's inside, and its length. None where it is not ASCII, or
     /// too long to be kept in place.
     pub(crate) fn at_head(text: &[u8]) -> Option<(Self, usize)> {

@@ -174,7 +174,7 @@ impl Shared {
             if let Some(outcomes) = state.groups.seal(slot) {
                 after
                     .wake
-                    .extend(state.slots.fill(slot, Done::All(outcomes.into())));
+                    .extend(state.slots.fill(slot, Done::All(outcomes)));
             }
         });
     }
@@ -340,7 +340,7 @@ impl State {
                     tally.settled(&outcome);
                     let done = if self.groups.has(tag.slot) {
                         let all = self.groups.set(tag.slot, tag.place, outcome);
-                        all.map(|outcomes| Done::All(outcomes.into()))
+                        all.map(Done::All)
                     } else {
                         Some(outcome.into())
                     };

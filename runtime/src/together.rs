@@ -50,7 +50,7 @@ impl Groups {
     }
 
     /// No more messages join. All outcomes, where none is missing.
-    pub(crate) fn seal(&mut self, slot: SlotId) -> Option<Vec<Outcome>> {
+    pub(crate) fn seal(&mut self, slot: SlotId) -> Option<Box<[Outcome]>> {
         self.group(slot)?.missing -= 1;
         self.end(slot)
     }
@@ -66,7 +66,7 @@ impl Groups {
         slot: SlotId,
         place: u32,
         outcome: Outcome,
-    ) -> Option<Vec<Outcome>> {
+    ) -> Option<Box<[Outcome]>> {
         let group = self.group(slot)?;
         if let Some(known) = group.outcomes.get_mut(place as usize) {
             *known = Some(outcome);
@@ -79,7 +79,7 @@ impl Groups {
         self.groups.get_mut(slot.index())?.as_deref_mut()
     }
 
-    fn end(&mut self, slot: SlotId) -> Option<Vec<Outcome>> {
+    fn end(&mut self, slot: SlotId) -> Option<Box<[Outcome]>> {
         if self.group(slot)?.missing > 0 {
             return None;
         }
@@ -156,7 +156,7 @@ mod tests {
         Err(failure)
     }
 
-    fn classes(outcomes: Option<Vec<Outcome>>) -> Option<Vec<bool>> {
+    fn classes(outcomes: Option<Box<[Outcome]>>) -> Option<Vec<bool>> {
         let transient = |outcome: &Outcome| matches!(outcome, Err(failure) if failure.class == Class::Transient);
         outcomes.map(|all| all.iter().map(transient).collect())
     }

@@ -227,7 +227,6 @@ fn permanent(reason: Reason) -> Failure {
 }
 
 /// Measures what is sent of a message and checks it against every limit.
-#[inline]
 fn checked(
     content: Content,
     attributes: Attributes,
@@ -278,23 +277,25 @@ fn check_sizes(sizes: &Sizes, options: &PublisherOptions) -> Result<(), Reason> 
         // Beside the protobuf it has a few bytes.
         Wire::Grpc => 0,
     };
-    if sizes.message > options.max_message_bytes() {
-        let max = options.max_message_bytes();
-        return Err(too_large(sizes.message, max, SizeLimit::Message));
-    }
-    if body > REQUEST_MAX_BODY_BYTES {
-        let max = REQUEST_MAX_BODY_BYTES;
-        return Err(too_large(body, max, SizeLimit::RequestBody));
-    }
-    if protobuf > REQUEST_MAX_PROTOBUF_BYTES {
-        let max = REQUEST_MAX_PROTOBUF_BYTES;
-        return Err(too_large(protobuf, max, SizeLimit::RequestProtobuf));
+    let checks = [
+        (
+            sizes.message,
+            options.max_message_bytes(),
+            SizeLimit::Message,
+        ),
+        (body, REQUEST_MAX_BODY_BYTES, SizeLimit::RequestBody),
+        (
+            protobuf,
+            REQUEST_MAX_PROTOBUF_BYTES,
+            SizeLimit::RequestProtobuf,
+        ),
+    ];
+    for (size, max, limit) in checks {
+        if size > max {
+            return Err(Reason::MessageTooLarge { size, max, limit });
+        }
     }
     Ok(())
-}
-
-fn too_large(size: usize, max: usize, limit: SizeLimit) -> Reason {
-    Reason::MessageTooLarge { size, max, limit }
 }
 
 #[cfg(test)]

@@ -86,7 +86,6 @@ impl<T> Batch<T> {
         }
     }
 
-    #[inline]
     pub(super) fn push(&mut self, member: Member<T>, body: Body) {
         self.members.push(Some(member));
         self.bodies.push(body);

@@ -72,18 +72,14 @@ impl Fill {
         self.entries
     }
 
-    /// Whether one more message fits. The first always does: alone it was checked at admission.
-    fn takes(&self, sizes: &Sizes, limits: &BatchLimits) -> bool {
+    /// Adds one more message, unless it does not fit. The first always does: alone it was checked at
+    /// admission.
+    pub(super) fn add_if_it_takes(&mut self, sizes: &Sizes, limits: &BatchLimits) -> bool {
         let mut with = *self;
         with.add(sizes);
-        self.entries == 0 || !with.is_over(limits)
-    }
-
-    /// Adds one more message, unless it does not fit.
-    pub(super) fn add_if_it_takes(&mut self, sizes: &Sizes, limits: &BatchLimits) -> bool {
-        let takes = self.takes(sizes, limits);
+        let takes = self.entries == 0 || !with.is_over(limits);
         if takes {
-            self.add(sizes);
+            *self = with;
         }
         takes
     }
@@ -127,10 +123,12 @@ mod tests {
 
     fn fitting_over(wire: Wire, sizes: Sizes) -> usize {
         let (mut fill, limits) = (Fill::default(), limits(wire));
-        while fill.takes(&sizes, &limits) {
-            assert!(!fill.is_full(&limits) || fill.entries == 0);
-            fill.add(&sizes);
+        let mut before = fill;
+        while fill.add_if_it_takes(&sizes, &limits) {
+            assert!(!before.is_full(&limits) || before.entries == 0);
+            before = fill;
         }
+        assert_eq!(fill, before);
         assert!({
             fill.add(&sizes);
             fill.is_full(&limits)

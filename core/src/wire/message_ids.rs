@@ -57,7 +57,10 @@ impl Cursor<'_> {
                 self.1 += length;
                 Some(id)
             }
-            None => MessageId::from_ascii(self.plain()),
+            None => {
+                let plain = self.plain();
+                plain.is_ascii().then(|| MessageId::from_utf8(plain))?
+            }
         }
     }
 
