@@ -36,3 +36,5 @@ mod sim;
 mod sizes;
 #[path = "publisher/timeouts.rs"]
 mod timeouts;
+#[path = "publisher/unsent.rs"]
+mod unsent;

@@ -28,6 +28,9 @@ impl PublishMetrics {
     pub(crate) fn turn(&self, _tally: &PublishTally) {}
 
     #[inline(always)]
+    pub(crate) fn ended(&self, _tally: PublishTally) {}
+
+    #[inline(always)]
     pub(crate) fn sending(
         &self,
         _messages: usize,
@@ -73,6 +76,9 @@ impl DispatchMetrics {
 
     #[inline(always)]
     pub(crate) fn turn<T>(&self, _tally: &DispatchTally, _outputs: &[DispatchOutput<T>]) {}
+
+    #[inline(always)]
+    pub(crate) fn ended(&self, _tally: DispatchTally) {}
 
     #[inline(always)]
     pub(crate) fn checking_in(&self) -> CheckingIn {
@@ -136,6 +142,9 @@ impl SubscribeMetrics {
         _outputs: impl Iterator<Item = &'a SubscribeOutput>,
     ) {
     }
+
+    #[inline(always)]
+    pub(crate) fn ended(&self) {}
 
     #[inline(always)]
     pub(crate) fn asking(&self, _asked: Asked) -> Asking {

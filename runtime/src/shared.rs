@@ -15,7 +15,7 @@ use pubsink_core::reason::{Reason, StoppedKey, TransportKind};
 pub(crate) use pubsink_core::testing::trace::Tapped as Machine;
 use pubsink_core::token::Token;
 
-use crate::after::{After, lock, wake, with};
+use crate::after::{After, let_go, lock, wake, with};
 use crate::buffers::Buffers;
 use crate::delivery::Done;
 use crate::metrics::{PublishMetrics, PublishTally};
@@ -58,6 +58,9 @@ impl From<SlotId> for Mark {
         Self { slot, place: 0 }
     }
 }
+
+/// Why a message was refused, and the message where there was one.
+pub(crate) type Refusal = Box<(Failure, Option<Admission>)>;
 
 /// What the driver has to do.
 #[derive(Debug)]
@@ -108,13 +111,17 @@ impl Shared {
         // Not in a closure, which would move the message once more.
         let mut state = lock(&self.state);
         if state.ended {
+            drop(state);
+            let_go(admission);
             return Err(driver_ended());
         }
         let now = state.notified.unwrap_or_else(now);
         let slot = state.slots.open();
-        if let Err((_, failure)) = state.machine.try_admit(now, slot.into(), admission) {
+        if let Err(refused) = state.machine.try_admit(now, slot.into(), admission) {
             state.slots.close(slot);
-            return Err(failure);
+            drop(state);
+            let_go(refused.admission);
+            return Err(refused.failure);
         }
         let driver = state.notify(now);
         drop(state);
@@ -133,31 +140,25 @@ impl Shared {
     }
 
     /// Admits some messages of a group. Those that are refused have their outcome at once: these
-    /// are their failures.
+    /// are they, to be dropped by the caller, not under the lock.
     pub(crate) fn join(
         &self,
         now: impl FnOnce() -> Instant,
         slot: SlotId,
         admissions: impl Iterator<Item = Result<Admission, Failure>>,
-    ) -> Vec<Failure> {
+    ) -> Vec<Refusal> {
         let mut refused = Vec::new();
         let mut state = lock(&self.state);
         let now = state.notified.unwrap_or_else(now);
         for admission in admissions {
             let place = state.groups.join(slot);
-            let ended = state.ended;
             let admitted = match admission {
-                Ok(_) if ended => Err(driver_ended()),
-                Ok(admission) => {
-                    let mark = Mark { slot, place };
-                    let admitted = state.machine.try_admit(now, mark, admission);
-                    admitted.map_err(|(_, failure)| failure)
-                }
-                Err(failure) => Err(failure),
+                Ok(admission) => state.try_admit(now, Mark { slot, place }, admission),
+                Err(failure) => Err(Box::new((failure, None))),
             };
-            if let Err(failure) = admitted {
-                refused.push(failure.clone());
-                state.groups.set(slot, place, Err(failure));
+            if let Err(refusal) = admitted {
+                state.groups.set(slot, place, Err(refusal.0.clone()));
+                refused.push(refusal);
             }
         }
         let driver = state.notify(now);
@@ -230,7 +231,7 @@ impl Shared {
             if state.notified.take().is_some() {
                 return Poll::Ready(());
             }
-            after.drop.extend(state.driver.replace(cx.waker().clone()));
+            after.drop(state.driver.replace(cx.waker().clone()));
             Poll::Pending
         })
     }
@@ -244,18 +245,20 @@ impl Shared {
 
     /// The driver ends. Whatever is still held is settled, as well as is known.
     pub(crate) fn end(&self, now: Instant) {
-        let (unsettled, tally) = self.with(|state, after| {
+        let (unsettled, (turn, tally)) = self.with(|state, after| {
             state.ended = true;
             let unsettled = state.machine.gauges().messages;
             let close = Input::Close {
                 deadline: Some(now),
             };
             state.input(now, close, after);
-            let (_, tally) = state.turn(now, after);
-            after.drop.extend(state.driver.take());
-            (unsettled, tally)
+            let turn = state.turn(now, after);
+            after.drop(state.driver.take());
+            (unsettled, turn)
         });
-        self.metrics.turn(&tally);
+        // Requests that it still wanted sent.
+        let_go(turn);
+        self.metrics.ended(tally);
         if unsettled > 0 {
             tracing::warn!(
                 unsettled,
@@ -279,7 +282,7 @@ impl Slotted for Shared {
     }
 
     fn abandon(&self, slot: SlotId) {
-        self.with(|state, after| after.drop.extend(state.slots.abandon(slot)));
+        self.with(|state, after| after.drop(state.slots.abandon(slot)));
     }
 }
 
@@ -293,10 +296,19 @@ impl State {
         Some(slot)
     }
 
+    fn try_admit(&mut self, now: Instant, mark: Mark, admission: Admission) -> Result<(), Refusal> {
+        if self.ended {
+            return Err(Box::new((driver_ended(), Some(admission))));
+        }
+        let admitted = self.machine.try_admit(now, mark, admission);
+        admitted.map_err(|refused| Box::new((refused.failure, Some(refused.admission))))
+    }
+
     fn input(&mut self, now: Instant, input: Input<Mark>, after: &mut After) {
         if let Err(misuse) = self.machine.handle(now, input) {
             after.fault = Some(misuse.to_string());
         }
+        after.drop(self.machine.take_unsent());
         after.wake.extend(self.notify(now));
     }
 
@@ -318,6 +330,7 @@ impl State {
             let output = match self.machine.poll(now) {
                 Step::Do(output) => output,
                 Step::Wait(until, reason) => {
+                    after.drop(self.machine.take_unsent());
                     let gauges = self.machine.gauges();
                     tally.holds(|| gauges);
                     let turn = Turn {

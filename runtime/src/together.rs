@@ -7,6 +7,7 @@ use std::time::Instant;
 use pubsink_core::failure::{Failure, Outcome};
 use pubsink_core::publish::Admission;
 
+use crate::after::let_go;
 use crate::delivery::Deliveries;
 use crate::shared::{Shared, driver_ended};
 use crate::slots::SlotId;
@@ -118,8 +119,9 @@ pub(crate) fn admit(
         if run.is_empty() && asked.is_ok() {
             return deliveries;
         }
-        for failure in shared.join(&now, slot, run.drain(..)) {
-            shared.metrics.refused(&failure);
+        for refusal in shared.join(&now, slot, run.drain(..)) {
+            shared.metrics.refused(&refusal.0);
+            let_go(refusal);
         }
         // Those that were made before the one that panicked go on their way.
         if let Err(panic) = asked {

@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::io::{AttemptId, CheckInId};
 use crate::claim::ClaimRef;
 use crate::delivery::DeliveryContext;
+use crate::envelope::Envelope;
 use crate::journal::Row;
 
 /// How many bodies are remembered that were checked in. A row that was claimed before the journal
@@ -53,6 +54,8 @@ pub(super) struct CheckIns {
     begun: BTreeMap<CheckInId, Option<Instant>>,
     waiting: BTreeMap<AttemptId, CheckInId>,
     done: Done,
+    /// The hooks of those that ended.
+    let_go: Vec<Arc<Envelope>>,
 }
 
 #[derive(Debug)]
@@ -74,6 +77,7 @@ impl CheckIns {
             begun: BTreeMap::new(),
             waiting: BTreeMap::new(),
             done: Done::default(),
+            let_go: Vec::new(),
         }
     }
 
@@ -187,8 +191,14 @@ impl CheckIns {
         self.begun.keys().next().copied()
     }
 
+    /// Takes the hooks of those that ended, to be dropped by whoever drops what is foreign.
+    pub(super) fn take_let_go(&mut self) -> Vec<Arc<Envelope>> {
+        std::mem::take(&mut self.let_go)
+    }
+
     fn take(&mut self, id: CheckInId) -> Option<CheckIn> {
         let check_in = self.all.remove(&id)?;
+        self.let_go.push(Arc::clone(&check_in.row.envelope));
         self.by_body.remove(&check_in.body);
         self.queue.remove(&id);
         self.begun.remove(&id);
@@ -223,7 +233,6 @@ impl Done {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::envelope::Envelope;
     use crate::journal::{Lane, RowId};
 
     fn row(id: usize) -> (ClaimRef, Arc<Row>) {

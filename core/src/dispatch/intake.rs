@@ -101,14 +101,15 @@ impl<T> Intake<T> {
         )
     }
 
-    /// Everything is given up: the marks of all hooks, in order.
-    pub(super) fn take_all(&mut self) -> Vec<T> {
+    /// Everything is given up: the marks of all hooks, in order, and those that waited.
+    pub(super) fn take_all(&mut self) -> Vec<(T, Option<Enqueue>)> {
         let called = self.call.take().into_iter().flat_map(|(_, tags)| tags);
+        let called = called.map(|(tag, bytes)| (tag, None, bytes));
         let waiting = std::mem::take(&mut self.waiting).into_iter();
-        let all = called.chain(waiting.map(|(tag, _, bytes)| (tag, bytes)));
-        let all: Vec<_> = all.collect();
-        all.into_iter()
-            .map(|(tag, bytes)| self.release(tag, bytes))
+        let waiting = waiting.map(|(tag, hook, bytes)| (tag, Some(hook), bytes));
+        called
+            .chain(waiting)
+            .map(|(tag, hook, bytes)| (self.release(tag, bytes), hook))
             .collect()
     }
 

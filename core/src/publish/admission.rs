@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::body::{Body, Content};
+use super::body::{Body, Content, Unsent};
 use crate::attributes::{self, Attributes};
 use crate::delivery::DeliveryContext;
 use crate::envelope::Envelope;
@@ -198,13 +198,19 @@ impl Admission {
         self
     }
 
-    pub(crate) fn take_diagnostics(&mut self) -> Option<Box<Diagnostics>> {
-        self.diagnostics.take()
+    pub(crate) fn diagnostics(&self) -> Diagnostics {
+        unboxed(self.diagnostics.clone())
     }
 
     /// What is sent of it, the number of its attempt, and its diagnostics.
     pub(super) fn into_parts(self) -> (Body, u32, Option<Box<Diagnostics>>) {
         (self.body, self.attempt, self.diagnostics)
+    }
+}
+
+impl From<Admission> for Unsent {
+    fn from(admission: Admission) -> Self {
+        admission.body.into()
     }
 }
 

@@ -27,6 +27,17 @@ pub(crate) enum Content {
     Hook(Box<HookMessage>),
 }
 
+/// A message that was settled and never left. Its data can be its owner's own memory
+/// ([`Bytes::from_owner`]), whose `Drop` is foreign code.
+#[derive(Debug)]
+pub struct Unsent(#[expect(dead_code, reason = "it is there to be dropped")] Body);
+
+impl From<Body> for Unsent {
+    fn from(body: Body) -> Self {
+        Self(body)
+    }
+}
+
 impl Body {
     /// Of a message that has these sizes and passed every check.
     pub(super) fn new(

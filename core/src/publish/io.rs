@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::admission::Admission;
 use super::request::{PublishRequest, RequestId, Response};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::text::Text;
 use crate::token::Token;
 
@@ -83,6 +83,18 @@ pub enum Output<T> {
         /// The mark of the flush.
         tag: T,
     },
+}
+
+/// A message that was not taken, given back whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refused<T> {
+    /// The caller's mark.
+    pub tag: T,
+    /// Why.
+    pub failure: Failure,
+    /// The message, which may be admitted again.
+    pub admission: Admission,
 }
 
 /// What a machine wants next. `R` is the machine's own list of reasons to wait.

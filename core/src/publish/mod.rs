@@ -35,8 +35,9 @@ mod waiting;
 
 pub(crate) use admission::unboxed;
 pub use admission::{Admission, Message};
+pub use body::Unsent;
 pub(crate) use body::{Body, Content};
-pub use io::{Gauges, Input, Misuse, Output, Step, WaitReason};
+pub use io::{Gauges, Input, Misuse, Output, Refused, Step, WaitReason};
 pub use machine::{AUTHORIZE_TIMEOUT, Publisher};
 #[cfg(feature = "test-util")]
 pub(crate) use request::Arrived;

@@ -37,6 +37,7 @@ impl<T: fmt::Debug> Simulation<T> {
                 Step::Wait(due, reason) => {
                     let past = due.is_some_and(|due| due <= self.now);
                     assert!(!past, "the machine waits for the past: {reason:?}");
+                    drop(self.machine.take_unsent());
                     return (due.map(|due| due - self.start), reason);
                 }
             }

@@ -1,12 +1,12 @@
 //! A dispatcher on simulated time: a journal that can fail, sinks that do as they are told.
 
 mod checks;
+mod foreign;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use pubsink_core::dispatch::{
     AttemptId, DispatchInput, DispatchOptions, DispatchOutput, DispatchWait, Dispatcher, Event,
     Hook, SinkSpec,
@@ -68,8 +68,7 @@ pub(crate) fn sink(name: &str) -> SinkSpec {
 }
 
 pub(crate) fn envelope(id: &str, source: &str, body: &[u8]) -> Arc<Envelope> {
-    let body = Bytes::copy_from_slice(body);
-    Arc::new(Envelope::new(id, source, BEGIN, body))
+    Arc::new(Envelope::new(id, source, BEGIN, foreign::body(body)))
 }
 
 pub(crate) fn ok() -> Result<Receipt, Failure> {
@@ -194,8 +193,13 @@ impl Sim {
     }
 
     pub(crate) fn input(&mut self, input: DispatchInput<u64>) {
-        self.machine.handle(self.now, input).unwrap();
+        self.handle(input);
         self.drain();
+    }
+
+    fn handle(&mut self, input: DispatchInput<u64>) {
+        foreign::inside(|| self.machine.handle(self.now, input)).unwrap();
+        drop(self.machine.take_let_go());
     }
 
     /// Runs until there is nothing to wait for; returns why.
@@ -226,7 +230,7 @@ impl Sim {
                 }
                 let answer = entry.remove();
                 if let Some(input) = answer(self) {
-                    self.machine.handle(self.now, input).unwrap();
+                    self.handle(input);
                 }
             }
         }
@@ -235,7 +239,9 @@ impl Sim {
     fn drain(&mut self) -> (Option<Instant>, DispatchWait) {
         loop {
             self.seen.steps += 1;
-            match self.machine.poll(self.now) {
+            let step = foreign::inside(|| self.machine.poll(self.now));
+            drop(self.machine.take_let_go());
+            match step {
                 Step::Do(output) => self.output(output),
                 Step::Wait(until, reason) => {
                     assert!(

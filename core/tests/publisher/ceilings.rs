@@ -114,7 +114,7 @@ fn the_pause_of_a_refusal_grows_with_the_attempt() {
 }
 
 #[test]
-fn try_admit_gives_the_mark_back_at_once() {
+fn try_admit_gives_the_message_back_at_once() {
     let options = options(|b| b.batch_queue_max(1));
     let mut machine = Publisher::new(Arc::clone(&options), false, 1);
     let mut admit = |tag| {
@@ -122,9 +122,11 @@ fn try_admit_gives_the_mark_back_at_once() {
         machine.try_admit(crate::sim::origin(), tag, admission)
     };
     assert_eq!(admit(1), Ok(()));
-    let (tag, failure) = admit(2).unwrap_err();
-    assert_eq!(tag, 2);
-    assert_eq!(failure.reason.kind(), "batch_queue_full");
+    let refused = admit(2).unwrap_err();
+    assert_eq!(refused.tag, 2);
+    assert_eq!(refused.failure.reason.kind(), "batch_queue_full");
+    let whole = Admission::message(message(2), &options).unwrap();
+    assert_eq!(refused.admission, whole);
     assert_eq!(machine.gauges().messages, 1);
 }
 

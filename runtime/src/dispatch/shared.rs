@@ -144,7 +144,7 @@ impl Shared {
             if std::mem::take(&mut state.notified) {
                 return Poll::Ready(());
             }
-            after.drop.extend(state.driver.replace(cx.waker().clone()));
+            after.drop(state.driver.replace(cx.waker().clone()));
             Poll::Pending
         })
     }
@@ -169,11 +169,10 @@ impl Shared {
             for slot in state.slots.waiting() {
                 after.wake.extend(state.slots.fill(slot, Done::Closed));
             }
-            after.drop.extend(state.driver.take());
+            after.drop(state.driver.take());
             (left, turn)
         });
-        // Its events are told to nobody, and are not counted either.
-        self.metrics.turn::<SlotId>(&tally, &[]);
+        self.metrics.ended(tally);
         if let Some(left) = left.filter(|left| left.intake + left.rows > 0) {
             tracing::warn!(
                 hooks = left.intake,
@@ -197,7 +196,7 @@ impl Slotted for Shared {
     }
 
     fn abandon(&self, slot: SlotId) {
-        self.with(|state, after| after.drop.extend(state.slots.abandon(slot)));
+        self.with(|state, after| after.drop(state.slots.abandon(slot)));
     }
 }
 
@@ -206,6 +205,7 @@ impl State {
         if let Err(misuse) = self.machine.handle(now, input) {
             after.fault = Some(misuse.to_string());
         }
+        after.drop(self.machine.take_let_go());
         self.notify(after);
     }
 
@@ -229,6 +229,7 @@ impl State {
                 }
                 Step::Do(output) => outputs.push(output),
                 Step::Wait(until, reason) => {
+                    after.drop(self.machine.take_let_go());
                     let machine = &self.machine;
                     tally.holds(|| (machine.gauges(), machine.oldest_due_age(now)));
                     let turn = Turn {

@@ -93,6 +93,14 @@ impl PublishMetrics {
         });
     }
 
+    /// The publisher has ended, and holds nothing.
+    pub(crate) fn ended(&self, tally: PublishTally) {
+        self.turn(&PublishTally {
+            gauges: Gauges::default(),
+            ..tally
+        });
+    }
+
     /// A request is sent.
     pub(crate) fn sending(
         &self,

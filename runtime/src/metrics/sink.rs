@@ -117,6 +117,13 @@ impl Sinks {
         }
     }
 
+    /// None is left alone any more.
+    pub(super) fn ended(&self) {
+        for sink in &self.sinks {
+            sink.stands.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Records a turn.
     pub(super) fn write(&self, told: &Told, to: &Writer<'_>) {
         for (sink, counts) in self.sinks.iter().zip(&told.0) {

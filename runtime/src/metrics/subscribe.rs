@@ -160,6 +160,11 @@ impl SubscribeMetrics {
         });
     }
 
+    /// The subscription has ended, and holds nothing.
+    pub(crate) fn ended(&self) {
+        self.turn(&SubscribeTally::default(), std::iter::empty());
+    }
+
     /// Pub/Sub is asked for something.
     pub(crate) fn asking(&self, asked: Asked) -> Asking {
         Asking {

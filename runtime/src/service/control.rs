@@ -131,7 +131,7 @@ impl Slotted for Control {
 
     fn abandon(&self, slot: SlotId) {
         with(&self.state, |state, after| {
-            after.drop.extend(state.waiting.abandon(slot));
+            after.drop(state.waiting.abandon(slot));
         });
     }
 }

@@ -90,7 +90,7 @@ impl Hand {
             }
             let awaited = Settled::Awaited(cx.waker().clone());
             if let Settled::Awaited(replaced) = std::mem::replace(&mut state.settled, awaited) {
-                after.drop.push(replaced);
+                after.drop(Some(replaced));
             }
             Poll::Pending
         })
@@ -109,6 +109,6 @@ impl Slotted for Hand {
     }
 
     fn abandon(&self, slot: SlotId) {
-        self.with(|state, after| after.drop.extend(state.watching.abandon(slot)));
+        self.with(|state, after| after.drop(state.watching.abandon(slot)));
     }
 }

@@ -154,7 +154,7 @@ impl Shared {
             if let Some(delivery) = state.ready.pop_front() {
                 return Poll::Ready(Some(delivery));
             }
-            after.drop.extend(state.taker.replace(cx.waker().clone()));
+            after.drop(state.taker.replace(cx.waker().clone()));
             Poll::Pending
         })
     }
@@ -178,7 +178,7 @@ impl Shared {
         self.with(|state, after| match &state.end {
             Some(end) => Poll::Ready(end.clone()),
             None => {
-                after.drop.extend(state.closer.replace(cx.waker().clone()));
+                after.drop(state.closer.replace(cx.waker().clone()));
                 Poll::Pending
             }
         })
@@ -188,11 +188,11 @@ impl Shared {
     pub(super) fn poll_reads(&self, stream: StreamId, cx: &mut Context<'_>) -> Poll<()> {
         self.with(|state, after| {
             if state.machine.reads(stream) {
-                after.drop.extend(state.readers.remove(&stream));
+                after.drop(state.readers.remove(&stream));
                 return Poll::Ready(());
             }
             let waker = cx.waker().clone();
-            after.drop.extend(state.readers.insert(stream, waker));
+            after.drop(state.readers.insert(stream, waker));
             Poll::Pending
         })
     }
@@ -203,7 +203,7 @@ impl Shared {
             if std::mem::take(&mut state.notified) {
                 return Poll::Ready(());
             }
-            after.drop.extend(state.driver.replace(cx.waker().clone()));
+            after.drop(state.driver.replace(cx.waker().clone()));
             Poll::Pending
         })
     }
@@ -266,12 +266,13 @@ impl Shared {
                 (Some(_), _) => SourceEnd::Lost(GONE.into()),
             });
             after.wake.extend(state.closer.take());
-            after.drop.extend(state.driver.take());
+            after.drop(state.driver.take());
             let readers = std::mem::take(&mut state.readers);
-            after.drop.extend(readers.into_values());
+            after.drop(readers.into_values());
             (state.stop(after), left)
         });
         drop(returned);
+        self.metrics.ended();
         if let Some(left) = left {
             tracing::warn!(
                 subscription = self.name.as_str(),

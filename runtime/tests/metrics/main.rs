@@ -4,6 +4,7 @@
 
 mod dispatching;
 mod documents;
+mod endings;
 mod ledger;
 mod publishing;
 mod pubsub;

@@ -78,7 +78,7 @@ impl Rig {
                 let admission = Admission::message(message, options)?;
                 self.now += Duration::from_micros(1);
                 let admitted = machine.try_admit(self.now, tag, admission);
-                admitted.map_err(|(_, failure)| failure)?;
+                admitted.map_err(|refused| refused.failure)?;
             }
             let cost = self.clock.since(mark)?;
             self.costs.admission += cost;

@@ -1,5 +1,7 @@
 //! What the journal said.
 
+use std::sync::Arc;
+
 use super::Dispatcher;
 use crate::dispatch::io::{Accepted, CallId, DispatchMisuse, DispatchOutput, EnqueueError, Event};
 use crate::dispatch::records::Pending;
@@ -55,8 +57,9 @@ impl<T> Dispatcher<T> {
                 self.due(&pending.row.lane, due);
             }
             self.release(&pending);
-            if let Some(event) = pending.event.take() {
-                self.event(event);
+            match pending.event.take() {
+                Some(event) => self.event(event),
+                None => self.let_go.push(Arc::clone(&pending.row.envelope)),
             }
         }
         self.hungry_waits = false;

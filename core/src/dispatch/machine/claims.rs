@@ -60,8 +60,11 @@ impl<T> Dispatcher<T> {
         call: CallId,
         result: Result<Claimed, JournalError>,
     ) -> Result<(), DispatchMisuse> {
-        let claiming = self.claims.remove(&call);
-        let Claiming { lane, rows, bytes } = claiming.ok_or(DispatchMisuse::UnknownCall(call))?;
+        let Some(Claiming { lane, rows, bytes }) = self.claims.remove(&call) else {
+            let rows = result.into_iter().flat_map(|claimed| claimed.rows);
+            self.let_go.extend(rows.map(|row| row.envelope));
+            return Err(DispatchMisuse::UnknownCall(call));
+        };
         self.window.reserved_rows -= rows;
         self.window.reserved_bytes -= bytes;
         if let Some(sink) = self.sinks.get_mut(&lane.sink) {

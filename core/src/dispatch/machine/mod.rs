@@ -8,6 +8,7 @@ mod sinks;
 mod starts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
@@ -22,6 +23,7 @@ use super::lanes::{Lanes, Turns};
 use super::options::DispatchOptions;
 use super::records::{Backoff, Records};
 use super::replays::Replays;
+use crate::envelope::Envelope;
 use crate::journal::Lane;
 use crate::options::OptionError;
 use crate::publish::Step;
@@ -65,6 +67,8 @@ pub struct Dispatcher<T> {
     unknown_sinks: BTreeSet<Text>,
     closing: Option<Closing>,
     outputs: VecDeque<DispatchOutput<T>>,
+    /// Hooks that are held no more and were handed to nobody, until the next input.
+    let_go: Vec<Arc<Envelope>>,
 }
 
 /// A claim that the journal was asked for.
@@ -134,6 +138,7 @@ impl<T> Dispatcher<T> {
             unknown_sinks: BTreeSet::new(),
             closing: None,
             outputs: VecDeque::new(),
+            let_go: Vec::new(),
             options,
         })
     }
@@ -145,9 +150,13 @@ impl<T> Dispatcher<T> {
     /// [`DispatchMisuse`] when the input does not fit the machine's state. It is ignored then.
     pub fn handle(&mut self, now: Instant, input: DispatchInput<T>) -> Result<(), DispatchMisuse> {
         self.advance(now);
+        // Dropped once the input is dealt with: it may panic.
+        let _let_go = self.take_let_go();
         match input {
             DispatchInput::Enqueue { tag, hook } => {
+                let envelope = Arc::clone(&hook.envelope);
                 if let Err((tag, error)) = self.try_enqueue(now, tag, hook) {
+                    self.let_go.push(envelope);
                     let result = Err(error);
                     self.outputs
                         .push_back(DispatchOutput::Accepted { tag, result });
@@ -208,6 +217,15 @@ impl<T> Dispatcher<T> {
         }
         let check_in = self.wants_check_in(&hook);
         self.intake.push(tag, hook, check_in)
+    }
+
+    /// Takes the hooks that are held no more and were handed to nobody: a driver that holds a lock
+    /// drops them after it, since a body can be foreign memory, whose `Drop` is foreign code. What
+    /// nobody takes is dropped with the next input.
+    pub fn take_let_go(&mut self) -> Vec<Arc<Envelope>> {
+        let mut let_go = std::mem::take(&mut self.let_go);
+        let_go.extend(self.check_ins.take_let_go());
+        let_go
     }
 
     /// What to do now, or how long nothing is to be done.

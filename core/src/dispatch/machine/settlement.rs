@@ -98,13 +98,15 @@ impl<T> Dispatcher<T> {
 
     /// Closing took all the time it had: what the journal has not answered is left to it.
     pub(super) fn give_up(&mut self) {
-        for tag in self.intake.take_all() {
+        for (tag, hook) in self.intake.take_all() {
+            self.let_go.extend(hook.map(|hook| hook.envelope));
             let result = Err(EnqueueError::Closed);
             self.outputs
                 .push_back(DispatchOutput::Accepted { tag, result });
         }
         for pending in self.records.take_all() {
             self.release(&pending);
+            self.let_go.push(Arc::clone(&pending.row.envelope));
         }
         self.claims.clear();
         self.replays = Default::default();

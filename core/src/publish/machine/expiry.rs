@@ -95,6 +95,6 @@ impl<T> Publisher<T> {
     /// Fails all that is left of a job that has no request.
     fn fail_job(&mut self, id: u64, fate: &Fate) {
         self.fail_parts(id, fate);
-        self.jobs.remove(&id);
+        self.remove_job(id);
     }
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use outputs::Outputs;
 
+use super::body::Unsent;
 use super::ceilings::Ceilings;
 use super::entry::Kind;
 use super::flushes::Flushes;
@@ -56,6 +57,8 @@ pub struct Publisher<T> {
     next_id: u64,
     closing: Option<Closing>,
     outputs: Outputs<T>,
+    /// Messages that were settled and never left, until the next input.
+    unsent: Vec<Unsent>,
 }
 
 /// A request and what is known of it.
@@ -105,6 +108,7 @@ impl<T> Publisher<T> {
             next_id: 0,
             closing: None,
             outputs: Outputs::new(),
+            unsent: Vec::new(),
             options,
         }
     }
@@ -116,6 +120,8 @@ impl<T> Publisher<T> {
     /// [`Misuse`] when the input does not fit the machine's state. It is ignored then.
     pub fn handle(&mut self, now: Instant, input: Input<T>) -> Result<(), Misuse> {
         let now = self.advance(now);
+        // Dropped once the input is dealt with: it may panic.
+        let _unsent = self.take_unsent();
         match input {
             Input::Admit { tag, admission } => {
                 self.admit(now, tag, admission);

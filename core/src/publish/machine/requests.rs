@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::fate::{Fate, FateClass};
 use super::{AUTHORIZE_TIMEOUT, InFlight, Publisher, State};
 use crate::failure::Class;
+use crate::publish::Unsent;
 use crate::publish::entry::Kind;
 use crate::publish::io::{Misuse, Output};
 use crate::publish::job::Job;
@@ -257,7 +258,7 @@ impl<T> Publisher<T> {
         job.end_part();
         if job.is_done() {
             let key = job.key.take();
-            self.jobs.remove(&request.job);
+            self.remove_job(request.job);
             if let Some(key) = key {
                 self.waiting.release(&key);
             }
@@ -272,6 +273,13 @@ impl<T> Publisher<T> {
             }
         }
         self.report_flushes();
+    }
+
+    /// A job is over, sent or not.
+    pub(super) fn remove_job(&mut self, id: u64) {
+        let fresh = self.jobs.remove(&id).and_then(|job| job.fresh);
+        self.unsent
+            .extend(fresh.into_iter().flatten().map(Unsent::from));
     }
 
     pub(super) fn set_deadline(&mut self, id: RequestId, now: Instant, after: Duration) {

@@ -7,27 +7,28 @@ use std::time::Instant;
 use super::Publisher;
 use super::fate::{Fate, FateClass, closed};
 use crate::failure::{Class, Failure, MessageId};
+use crate::publish::Unsent;
 use crate::publish::admission::Admission;
-use crate::publish::entry::{Kind, Member};
-use crate::publish::io::Output;
+use crate::publish::entry::{Entry, Kind, Member};
+use crate::publish::io::{Output, Refused};
 use crate::publish::job::Job;
 use crate::publish::unboxed;
 use crate::retry::throttle_draw;
 
 impl<T> Publisher<T> {
-    /// Takes a message, or gives its mark back at once with the failure. The same as
+    /// Takes a message, or gives it back at once with the failure. The same as
     /// [`Input::Admit`](crate::publish::Input::Admit), whose refusals come out of the next poll.
     ///
     /// # Errors
     ///
-    /// The mark and the failure: the publisher holds as much as it may, the message's ordering key
+    /// The message and the failure: the publisher holds as much as it may, the message's ordering key
     /// is stopped, or the publisher is closed.
     pub fn try_admit(
         &mut self,
         now: Instant,
         tag: T,
-        mut admission: Admission,
-    ) -> Result<(), (T, Failure)> {
+        admission: Admission,
+    ) -> Result<(), Box<Refused<T>>> {
         let now = self.advance(now);
         let (tenant, size) = (admission.tenant(), admission.size());
         let mut failure = if self.closing.is_some() {
@@ -52,13 +53,24 @@ impl<T> Publisher<T> {
                 }
             }
         };
-        failure.diagnostics = unboxed(admission.take_diagnostics());
-        Err((tag, failure))
+        failure.diagnostics = admission.diagnostics();
+        Err(Box::new(Refused {
+            tag,
+            failure,
+            admission,
+        }))
+    }
+
+    /// Takes the messages that were settled and never left: a driver that holds a lock drops them
+    /// after it. What nobody takes is dropped with the next input.
+    pub fn take_unsent(&mut self) -> Vec<Unsent> {
+        std::mem::take(&mut self.unsent)
     }
 
     pub(super) fn admit(&mut self, now: Instant, tag: T, admission: Admission) {
-        if let Err((tag, failure)) = self.try_admit(now, tag, admission) {
-            let outcome = Err(failure);
+        if let Err(refused) = self.try_admit(now, tag, admission) {
+            let (tag, outcome) = (refused.tag, Err(refused.failure));
+            self.unsent.push(refused.admission.into());
             self.outputs.push(Output::Settled { tag, outcome });
         }
     }
@@ -92,6 +104,12 @@ impl<T> Publisher<T> {
         for part in parts.into_iter().flatten() {
             self.fail(job, part, fate);
         }
+    }
+
+    /// Fails a message that waits by itself.
+    pub(super) fn fail_entry(&mut self, entry: Entry<T>, fate: &Fate) {
+        self.fail_member(entry.member, fate);
+        self.unsent.push(entry.body.into());
     }
 
     pub(super) fn fail_member(&mut self, mut member: Member<T>, fate: &Fate) {

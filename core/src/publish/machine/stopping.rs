@@ -53,7 +53,7 @@ impl<T> Publisher<T> {
             self.fail_behind(id, &key, &fate);
             // One between two parts has no request that would end it.
             if self.jobs.get(&id).is_some_and(|job| job.is_done()) {
-                self.jobs.remove(&id);
+                self.remove_job(id);
                 for parts in &mut self.parts {
                     parts.retain(|job| *job != id);
                 }
@@ -61,7 +61,7 @@ impl<T> Publisher<T> {
             }
         }
         for entry in self.waiting.take_idle_keys() {
-            self.fail_member(entry.member, &fate);
+            self.fail_entry(entry, &fate);
         }
         self.report_flushes();
     }
@@ -70,7 +70,7 @@ impl<T> Publisher<T> {
     fn fail_behind(&mut self, job: u64, key: &Text, fate: &Fate) {
         self.fail_parts(job, fate);
         for entry in self.waiting.take_behind(key) {
-            self.fail_member(entry.member, fate);
+            self.fail_entry(entry, fate);
         }
     }
 }

@@ -12,9 +12,7 @@ use super::grpc;
 use super::line::{Admitted, Blob, Done, Ended, Given, Line, Replied, nanos};
 use super::setup::Setup;
 use crate::failure::Failure;
-use crate::publish::{
-    Admission, Arrived, Content, Input, Output, RequestId, Response, Step, unboxed,
-};
+use crate::publish::{Admission, Arrived, Content, Input, Output, RequestId, Response, Step};
 use crate::token::Token;
 use crate::wire::Reply;
 
@@ -193,7 +191,7 @@ fn admitted(tag: &impl fmt::Debug, admission: &Admission) -> Admitted {
         attempt: admission.attempt(),
         direct: admission.is_direct(),
         resume_key: admission.resumes_key(),
-        headers_left_out: unboxed(admission.clone().take_diagnostics()).headers_left_out,
+        headers_left_out: admission.diagnostics().headers_left_out,
     }
 }
 

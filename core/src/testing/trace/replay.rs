@@ -174,8 +174,8 @@ impl Run {
         let input = match given {
             Given::TryAdmit(admitted) => {
                 let (tag, admission) = self.admission(admitted)?;
-                if let Err((tag, failure)) = self.machine.try_admit(now, tag, admission) {
-                    self.settled(tag, at, Err(failure));
+                if let Err(refused) = self.machine.try_admit(now, tag, admission) {
+                    self.settled(refused.tag, at, Err(refused.failure));
                 }
                 return Ok(());
             }

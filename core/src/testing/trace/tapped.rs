@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use super::recorder::Recorder;
 use super::setup::Setup;
-use crate::failure::Failure;
 use crate::options::PublisherOptions;
-use crate::publish::{Admission, Input, Misuse, Output, Publisher, Step};
+use crate::publish::{Admission, Input, Misuse, Output, Publisher, Refused, Step, Unsent};
 
 /// A [`Publisher`] with the same verbs, that records what it is given and what it does once
 /// [`record`](Self::record) was called.
@@ -72,16 +71,21 @@ impl<T: fmt::Debug> Tapped<T> {
         now: Instant,
         tag: T,
         admission: Admission,
-    ) -> Result<(), (T, Failure)> {
+    ) -> Result<(), Box<Refused<T>>> {
         self.used = true;
         if let Some(recorder) = &mut self.recorder {
             recorder.try_admit(now, &tag, &admission);
         }
         let admitted = self.machine.try_admit(now, tag, admission);
-        if let (Some(recorder), Err((tag, failure))) = (&mut self.recorder, &admitted) {
-            recorder.refused(now, tag, failure);
+        if let (Some(recorder), Err(refused)) = (&mut self.recorder, &admitted) {
+            recorder.refused(now, &refused.tag, &refused.failure);
         }
         admitted
+    }
+
+    /// See [`Publisher::take_unsent`].
+    pub fn take_unsent(&mut self) -> Vec<Unsent> {
+        self.machine.take_unsent()
     }
 
     /// See [`Publisher::poll`].

@@ -117,7 +117,7 @@ impl Answers {
             let place = &mut places[place];
             match place {
                 Place::Awaited(waker) => {
-                    after.drop.extend(waker.replace(cx.waker().clone()));
+                    after.drop(waker.replace(cx.waker().clone()));
                     Poll::Pending
                 }
                 Place::Given(_) => match std::mem::replace(place, Place::Read) {
@@ -136,7 +136,7 @@ impl Answers {
             let Place::Awaited(waker) = place else {
                 return false;
             };
-            after.drop.extend(waker.take());
+            after.drop(waker.take());
             *place = Place::Abandoned;
             true
         });
