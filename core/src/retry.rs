@@ -33,7 +33,8 @@ pub struct RetryPolicy {
     pub max_attempts: u32,
     /// The longest pause a service is granted. Default one hour.
     pub max_retry_after: Duration,
-    /// How long after its first attempt a delivery may still be tried. Default 24 h.
+    /// How long after its first attempt a delivery may still be tried. The last attempt is at the end
+    /// of it, where the pause would be longer. Default 24 h.
     pub max_elapsed: Duration,
 }
 
@@ -63,7 +64,9 @@ impl RetryPolicy {
     /// the first one began.
     ///
     /// The pause is `min(max, base * 2^(attempt-1))` times a factor drawn from 0.5..=1.0, or the
-    /// pause the service asked for, whichever is longer.
+    /// pause the service asked for, whichever is longer. Where that goes beyond the end of
+    /// [`max_elapsed`](Self::max_elapsed) the last attempt is at the end, unless the service asked for
+    /// more than is left: then there is none.
     #[must_use]
     pub fn next_step(
         &self,
@@ -77,10 +80,11 @@ impl RetryPolicy {
             Class::RetryAfter(pause) => pause.min(self.max_retry_after),
             Class::Transient => Duration::ZERO,
         };
-        if attempt >= self.max_attempts || elapsed >= self.max_elapsed {
+        let left = self.max_elapsed.saturating_sub(elapsed);
+        if attempt >= self.max_attempts || left.is_zero() || asked > left {
             return NextStep::GiveUp;
         }
-        NextStep::RetryAfter(asked.max(self.backoff(attempt, rng)))
+        NextStep::RetryAfter(asked.max(self.backoff(attempt, rng)).min(left))
     }
 
     fn backoff(&self, attempt: u32, rng: &mut Rng) -> Duration {
@@ -171,7 +175,38 @@ mod tests {
         assert_eq!(step(Class::Config, 1, MS(0)), NextStep::GiveUp);
         assert_eq!(step(Class::Transient, 84, MS(0)), NextStep::GiveUp);
         assert_eq!(step(Class::Transient, 1, MS(86_400_000)), NextStep::GiveUp);
-        assert_ne!(step(Class::Transient, 83, MS(86_399_999)), NextStep::GiveUp);
+        let last = NextStep::RetryAfter(MS(1));
+        assert_eq!(step(Class::Transient, 83, MS(86_399_999)), last);
+    }
+
+    #[test]
+    fn no_attempt_begins_after_the_end_and_the_last_one_begins_at_it() {
+        let policy = RetryPolicy {
+            max_elapsed: MS(1_000),
+            ..RetryPolicy::default()
+        };
+        let mut rng = Rng::with_seed(5);
+        let mut began = vec![MS(0)];
+        // Each fails at once.
+        while let NextStep::RetryAfter(pause) = policy.next_step(
+            &failure(Class::Transient),
+            u32::try_from(began.len()).unwrap(),
+            began[began.len() - 1],
+            &mut rng,
+        ) {
+            began.push(began[began.len() - 1] + pause);
+        }
+        assert_eq!(began.last(), Some(&MS(1_000)));
+        let mut throttled = |asked| {
+            let failure = failure(Class::RetryAfter(MS(asked)));
+            policy.next_step(&failure, 1, MS(400), &mut rng)
+        };
+        assert_eq!(throttled(600), NextStep::RetryAfter(MS(600)));
+        assert_eq!(
+            throttled(601),
+            NextStep::GiveUp,
+            "not sooner than it was asked to"
+        );
     }
 
     #[test]

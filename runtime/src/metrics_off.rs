@@ -28,7 +28,7 @@ impl PublishMetrics {
     pub(crate) fn turn(&self, _tally: &PublishTally) {}
 
     #[inline(always)]
-    pub(crate) fn ended(&self, _tally: PublishTally) {}
+    pub(crate) fn ended(&self, _tally: &PublishTally) {}
 
     #[inline(always)]
     pub(crate) fn sending(
@@ -78,7 +78,7 @@ impl DispatchMetrics {
     pub(crate) fn turn<T>(&self, _tally: &DispatchTally, _outputs: &[DispatchOutput<T>]) {}
 
     #[inline(always)]
-    pub(crate) fn ended(&self, _tally: DispatchTally) {}
+    pub(crate) fn ended(&self, _tally: &DispatchTally) {}
 
     #[inline(always)]
     pub(crate) fn checking_in(&self) -> CheckingIn {

@@ -41,6 +41,8 @@ struct State {
     driver: Option<Waker>,
     /// Tasks that answered since the driver last looked.
     answered: Vec<RequestId>,
+    /// It was shut down: whatever comes is refused for that.
+    shut_down: bool,
     /// The driver ended: nothing more is sent.
     ended: bool,
 }
@@ -77,8 +79,6 @@ pub(crate) struct Turn {
     pub(crate) answered: Vec<RequestId>,
     pub(crate) actions: Vec<Action>,
     pub(crate) until: Option<Instant>,
-    /// No request is on its way.
-    pub(crate) idle: bool,
     pub(crate) closed: bool,
 }
 
@@ -94,6 +94,7 @@ impl Shared {
                 notified: None,
                 driver: None,
                 answered: Vec::new(),
+                shut_down: false,
                 ended: false,
             }),
         }
@@ -110,10 +111,10 @@ impl Shared {
     ) -> Result<SlotId, Failure> {
         // Not in a closure, which would move the message once more.
         let mut state = lock(&self.state);
-        if state.ended {
+        if let Some(failure) = state.gone() {
             drop(state);
             let_go(admission);
-            return Err(driver_ended());
+            return Err(failure);
         }
         let now = state.notified.unwrap_or_else(now);
         let slot = state.slots.open();
@@ -190,6 +191,7 @@ impl Shared {
     pub(crate) fn shut_down(&self, now: Instant, deadline: Option<Instant>) -> Option<SlotId> {
         self.with(|state, after| {
             let slot = state.flush(now, after);
+            state.shut_down = true;
             state.input(now, Input::Close { deadline }, after);
             slot
         })
@@ -258,7 +260,7 @@ impl Shared {
         });
         // Requests that it still wanted sent.
         let_go(turn);
-        self.metrics.ended(tally);
+        self.metrics.ended(&tally);
         if unsettled > 0 {
             tracing::warn!(
                 unsettled,
@@ -297,11 +299,19 @@ impl State {
     }
 
     fn try_admit(&mut self, now: Instant, mark: Mark, admission: Admission) -> Result<(), Refusal> {
-        if self.ended {
-            return Err(Box::new((driver_ended(), Some(admission))));
+        if let Some(failure) = self.gone() {
+            return Err(Box::new((failure, Some(admission))));
         }
         let admitted = self.machine.try_admit(now, mark, admission);
         admitted.map_err(|refused| Box::new((refused.failure, Some(refused.admission))))
+    }
+
+    /// Why nobody is there who would send anything.
+    fn gone(&self) -> Option<Failure> {
+        self.ended.then(|| match self.shut_down {
+            true => closed("the publisher is closed"),
+            false => driver_ended(),
+        })
     }
 
     fn input(&mut self, now: Instant, input: Input<Mark>, after: &mut After) {
@@ -331,13 +341,12 @@ impl State {
                 Step::Do(output) => output,
                 Step::Wait(until, reason) => {
                     after.drop(self.machine.take_unsent());
-                    let gauges = self.machine.gauges();
-                    tally.holds(|| gauges);
+                    let machine = &self.machine;
+                    tally.holds(|| machine.gauges());
                     let turn = Turn {
                         answered,
                         actions,
                         until,
-                        idle: gauges.requests == 0,
                         closed: reason == WaitReason::Closed,
                     };
                     return (turn, tally);
@@ -372,11 +381,13 @@ impl State {
 
 /// What a message gets when nobody is there to send it.
 pub(crate) fn driver_ended() -> Failure {
-    Failure::new(
-        Class::Transient,
-        Reason::Transport {
-            transport: TransportKind::Closed,
-            detail: "the publisher's driver has ended (its runtime shut down?)".into(),
-        },
-    )
+    closed("the publisher's driver has ended (its runtime shut down?)")
+}
+
+fn closed(detail: &str) -> Failure {
+    let reason = Reason::Transport {
+        transport: TransportKind::Closed,
+        detail: detail.into(),
+    };
+    Failure::new(Class::Transient, reason)
 }

@@ -119,6 +119,7 @@ impl<E> Turns<E> {
         }
         if self.turns.is_empty() && self.queues.len() > KEEP {
             self.queues = Vec::new();
+            self.turns = VecDeque::new();
         }
     }
 }
@@ -208,5 +209,15 @@ mod tests {
             while queue.pop().is_some() {}
             assert_eq!(queue.spare.capacity() >= entries, kept);
         }
+    }
+
+    #[test]
+    fn room_for_many_tenants_is_given_back() {
+        let (mut queue, mut tenants) = (Turns::new(), Tenants::new());
+        for tenant in 0..=KEEP {
+            queue.push(id(&mut tenants, &tenant.to_string()), 0);
+        }
+        while queue.pop().is_some() {}
+        assert_eq!((queue.queues.capacity(), queue.turns.capacity()), (0, 0));
     }
 }

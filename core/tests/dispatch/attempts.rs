@@ -53,6 +53,31 @@ fn a_failure_is_tried_again_by_the_policy_until_it_passes() {
     assert_eq!(sim.seen.settled[0].attempts, 4);
 }
 
+/// R14.2.
+#[test]
+fn no_attempt_begins_after_the_time_for_all_of_them_and_the_last_failure_is_told() {
+    let script = Box::new(|_, _: &str, _: &str, attempt| {
+        let body = format!("down, {attempt}").as_str().into();
+        let reason = Reason::Status { http: 503, body };
+        (ms(20), Err(Failure::new(Class::Transient, reason)))
+    });
+    let mut options = DispatchOptions::default();
+    options.retry.max_elapsed = ms(1_000);
+    options.breaker.failures = 100;
+    let mut sim = Sim::new(options, vec![sink("a")], script);
+    sim.enqueue("h", "src");
+    sim.run_until(ms(1_600));
+    let began: Vec<_> = sim.seen.attempts.iter().map(|attempt| attempt.0).collect();
+    let last = *began.last().unwrap() - began[0];
+    // Due then, it is claimed from the journal first, which takes a millisecond.
+    assert!((ms(1_000)..=ms(1_003)).contains(&last), "{began:?}");
+    let settled = &sim.seen.settled[0];
+    let (failure, _) = settled.outcome.as_ref().unwrap_err();
+    let said = format!("down, {}", began.len());
+    assert!(failure.to_string().contains(&said), "{failure}");
+    assert!(matches!(*failure.reason, Reason::Status { http: 503, .. }));
+}
+
 #[test]
 fn a_pause_that_was_asked_for_is_kept() {
     let script = Box::new(|_, _: &str, _: &str, attempt| {

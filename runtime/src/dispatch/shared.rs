@@ -172,7 +172,7 @@ impl Shared {
             after.drop(state.driver.take());
             (left, turn)
         });
-        self.metrics.ended(tally);
+        self.metrics.ended(&tally);
         if let Some(left) = left.filter(|left| left.intake + left.rows > 0) {
             tracing::warn!(
                 hooks = left.intake,

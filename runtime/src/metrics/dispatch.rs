@@ -125,7 +125,7 @@ impl DispatchMetrics {
 
     /// The dispatcher has ended: it holds nothing, and leaves no sink alone. Its events are told to
     /// nobody, and are not counted either.
-    pub(crate) fn ended(&self, tally: DispatchTally) {
+    pub(crate) fn ended(&self, tally: &DispatchTally) {
         self.0.sinks.ended();
         let tally = DispatchTally {
             enqueued: tally.enqueued,

@@ -94,10 +94,10 @@ impl PublishMetrics {
     }
 
     /// The publisher has ended, and holds nothing.
-    pub(crate) fn ended(&self, tally: PublishTally) {
+    pub(crate) fn ended(&self, tally: &PublishTally) {
         self.turn(&PublishTally {
             gauges: Gauges::default(),
-            ..tally
+            ..*tally
         });
     }
 

@@ -16,7 +16,6 @@ use pubsink_runtime::core::dispatch::EnqueueError;
 use pubsink_runtime::core::failure::Failure;
 use pubsink_runtime::core::options::OrderingOnFailure;
 use pubsink_runtime::core::publish::Message;
-use pubsink_runtime::core::token::Token;
 use pubsink_runtime::dispatch::DispatchBuilder;
 use pubsink_runtime::journal::MemoryJournal;
 use pubsink_runtime::seam::Runtime as _;
@@ -67,7 +66,7 @@ impl LetGo {
     fn message(&self, publisher: &Publisher) -> Message {
         let publisher = publisher.clone();
         let call = move || {
-            publisher.gauges();
+            let _ = publisher.gauges();
             drop(publisher.publish(Message::new("from a drop")));
         };
         Message::new(self.data(call))
@@ -177,8 +176,14 @@ fn data_that_panics_when_it_is_dropped_costs_nobody_his_outcome() {
     assert_eq!(publisher.gauges().messages, 0);
     assert!(publisher.is_alive());
     drop(publisher.shutdown(Duration::ZERO));
+    let closing = now(publisher.publish(panics())).unwrap_err();
     run(&queue);
     assert!(!publisher.is_alive());
+    let closed = now(publisher.publish(panics())).unwrap_err();
+    assert_eq!(
+        closed, closing,
+        "it is said the same way before its driver ended"
+    );
 }
 
 #[test]
@@ -198,7 +203,7 @@ fn a_body_that_was_never_kept_may_call_the_dispatcher_when_it_is_dropped() {
         let let_go = LetGo::default();
         let handle = dispatch.clone();
         let body = let_go.data(move || {
-            handle.gauges();
+            let _ = handle.gauges();
         });
         let second = dispatch.enqueue(envelope(body));
         drop(dispatch.shutdown(Duration::ZERO));

@@ -19,11 +19,11 @@ pub(crate) struct Tried {
     pub(crate) may_have_been_stored: bool,
 }
 
-/// First pause 100 ms, doubling to 2 s, 10 s in all.
+/// First pause 100 ms, doubling to 2 s, 20 s in all.
 pub(crate) fn policy() -> RetryPolicy {
     RetryPolicy {
         max: Duration::from_secs(2),
-        max_elapsed: Duration::from_secs(10),
+        max_elapsed: Duration::from_secs(20),
         ..RetryPolicy::default()
     }
 }
