@@ -145,7 +145,7 @@ pub enum SizeLimit {
     #[error("of data, attributes and ordering key")]
     Message,
     /// The HTTP body a request of this message alone would have.
-    #[error("as the body of a request")]
+    #[error("as the body of a request, where its data is base64 (over gRPC it is not)")]
     RequestBody,
     /// The protobuf a request of this message alone would be.
     #[error("as a protobuf request")]

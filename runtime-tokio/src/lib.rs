@@ -22,6 +22,9 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 #[cfg(doctest)]
+#[doc = include_str!("../../docs/publishing.md")]
+mod publishing_page {}
+#[cfg(doctest)]
 #[doc = include_str!("../../docs/dispatch.md")]
 mod dispatch_page {}
 #[cfg(doctest)]

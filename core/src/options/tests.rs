@@ -180,3 +180,17 @@ fn a_fixed_ordering_key_is_checked_before_any_hook_fails_for_it() {
     let words = "option ordering_key is \"1025 bytes long\"; it must be at most 1024 bytes long";
     assert_eq!(error.to_string(), words);
 }
+
+#[test]
+fn the_page_on_publishing_has_every_option() {
+    let page = include_str!("../../../docs/publishing.md");
+    let settings = format!("{:?}", builder().build().unwrap().settings);
+    let names = settings
+        .split([' ', '{'])
+        .filter_map(|word| word.strip_suffix(':'));
+    let names: Vec<_> = names.collect();
+    assert!(names.contains(&"trace_context"), "{settings}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "{name} is not in it");
+    }
+}
