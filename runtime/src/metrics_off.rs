@@ -53,6 +53,9 @@ pub(crate) struct PublishTally {}
 
 impl PublishTally {
     #[inline(always)]
+    pub(crate) fn stored(&mut self) {}
+
+    #[inline(always)]
     pub(crate) fn settled(&mut self, _outcome: &Outcome) {}
 
     #[inline(always)]

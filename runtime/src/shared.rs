@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use pubsink_core::failure::{Class, Failure};
+use pubsink_core::failure::{Class, Delivered, Diagnostics, Failure, MessageId, Outcome};
 #[cfg(not(feature = "test-util"))]
 pub(crate) use pubsink_core::publish::Publisher as Machine;
 use pubsink_core::publish::{
@@ -111,7 +111,8 @@ impl Shared {
     ) -> Result<SlotId, Failure> {
         // Not in a closure, which would move the message once more.
         let mut state = lock(&self.state);
-        if let Some(failure) = state.gone() {
+        if state.ended {
+            let failure = state.gone();
             drop(state);
             let_go(admission);
             return Err(failure);
@@ -299,19 +300,19 @@ impl State {
     }
 
     fn try_admit(&mut self, now: Instant, mark: Mark, admission: Admission) -> Result<(), Refusal> {
-        if let Some(failure) = self.gone() {
-            return Err(Box::new((failure, Some(admission))));
+        if self.ended {
+            return Err(Box::new((self.gone(), Some(admission))));
         }
         let admitted = self.machine.try_admit(now, mark, admission);
         admitted.map_err(|refused| Box::new((refused.failure, Some(refused.admission))))
     }
 
-    /// Why nobody is there who would send anything.
-    fn gone(&self) -> Option<Failure> {
-        self.ended.then(|| match self.shut_down {
+    /// Why nobody is there any more who would send anything.
+    fn gone(&self) -> Failure {
+        match self.shut_down {
             true => closed("the publisher is closed"),
             false => driver_ended(),
-        })
+        }
     }
 
     fn input(&mut self, now: Instant, input: Input<Mark>, after: &mut After) {
@@ -331,12 +332,38 @@ impl State {
         self.driver.take()
     }
 
+    fn stored(&mut self, mark: Mark, id: MessageId, after: &mut After) {
+        if self.groups.has(mark.slot) {
+            let delivered = Delivered::new(id, Diagnostics::default());
+            self.settled(mark, Ok(delivered), after);
+        } else {
+            let wake = self.slots.fill(mark.slot, Done::Stored(id));
+            after.wake.extend(wake);
+        }
+    }
+
+    fn settled(&mut self, mark: Mark, outcome: Outcome, after: &mut After) {
+        let done = if self.groups.has(mark.slot) {
+            let all = self.groups.set(mark.slot, mark.place, outcome);
+            all.map(Done::All)
+        } else {
+            Some(outcome.into())
+        };
+        if let Some(done) = done {
+            after.wake.extend(self.slots.fill(mark.slot, done));
+        }
+    }
+
     fn turn(&mut self, now: Instant, after: &mut After) -> (Turn, PublishTally) {
         self.notified = None;
         let mut tally = PublishTally::default();
         let answered = std::mem::take(&mut self.answered);
         let mut actions = Vec::new();
         loop {
+            while let Some((mark, id)) = self.machine.poll_stored() {
+                tally.stored();
+                self.stored(mark, id, after);
+            }
             let output = match self.machine.poll(now) {
                 Step::Do(output) => output,
                 Step::Wait(until, reason) => {
@@ -360,15 +387,7 @@ impl State {
                 Output::Cancel(request) => actions.push(Action::Cancel(request)),
                 Output::Settled { tag, outcome } => {
                     tally.settled(&outcome);
-                    let done = if self.groups.has(tag.slot) {
-                        let all = self.groups.set(tag.slot, tag.place, outcome);
-                        all.map(Done::All)
-                    } else {
-                        Some(outcome.into())
-                    };
-                    if let Some(done) = done {
-                        after.wake.extend(self.slots.fill(tag.slot, done));
-                    }
+                    self.settled(tag, outcome, after);
                 }
                 Output::Flushed { tag } => {
                     after.wake.extend(self.slots.fill(tag.slot, Done::Flushed));

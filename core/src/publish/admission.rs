@@ -77,10 +77,11 @@ impl Admission {
     ///
     /// A permanent [`Failure`] that names the rule, the value and the limit.
     pub fn message(message: Message, options: &PublisherOptions) -> Result<Self, Failure> {
+        let (attributes, key) = (message.attributes, message.ordering_key);
+        let sizes = check(message.data.len(), &attributes, &key, options).map_err(permanent)?;
         let content = Content::Plain(message.data);
-        let key = message.ordering_key.into();
         Ok(Self {
-            body: checked(content, message.attributes, key, options).map_err(permanent)?,
+            body: Body::new(content, attributes, key.into(), sizes),
             tenant: message
                 .tenant
                 .filter(|tenant| !tenant.is_empty())
@@ -116,17 +117,17 @@ impl Admission {
         {
             trace.write(&mut attributes);
         }
-        let content = Content::Hook(Box::new(hook));
-        let body = match checked(content, attributes, ordering_key.into(), options) {
-            Ok(body) => body,
+        let sizes = match check(hook.encoded_len(), &attributes, &ordering_key, options) {
+            Ok(sizes) => sizes,
             Err(reason) => {
                 let mut failure = permanent(reason);
                 failure.diagnostics = diagnostics;
                 return Err(failure);
             }
         };
+        let content = Content::Hook(Box::new(hook));
         Ok(Self {
-            body,
+            body: Body::new(content, attributes, ordering_key.into(), sizes),
             tenant: envelope.tenant().map(Text::new),
             attempt: context.attempt.max(1),
             direct: !(options.batch() && context.batch),
@@ -232,17 +233,17 @@ fn permanent(reason: Reason) -> Failure {
     Failure::new(class, reason)
 }
 
-/// Measures what is sent of a message and checks it against every limit.
-fn checked(
-    content: Content,
-    attributes: Attributes,
-    ordering_key: Text,
+/// Measures what is sent of a message with `data` bytes of data, and checks it against every limit.
+fn check(
+    data: usize,
+    attributes: &Attributes,
+    ordering_key: &str,
     options: &PublisherOptions,
-) -> Result<Body, Reason> {
-    let sizes = measure(content.len(), &attributes, &ordering_key);
-    check_rules(sizes.data, &attributes, &ordering_key).map_err(Reason::InvalidMessage)?;
+) -> Result<Sizes, Reason> {
+    let sizes = measure(data, attributes, ordering_key);
+    check_rules(data, attributes, ordering_key).map_err(Reason::InvalidMessage)?;
     check_sizes(&sizes, options)?;
-    Ok(Body::new(content, attributes, ordering_key, sizes))
+    Ok(sizes)
 }
 
 fn check_rules(

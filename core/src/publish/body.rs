@@ -72,16 +72,6 @@ impl Body {
     }
 }
 
-impl Content {
-    /// How many bytes of data it comes to.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Plain(data) => data.len(),
-            Self::Hook(hook) => hook.encoded_len(),
-        }
-    }
-}
-
 impl fmt::Debug for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -152,10 +152,15 @@ pub(crate) struct PublishTally {
 }
 
 impl PublishTally {
+    /// A message is stored.
+    pub(crate) fn stored(&mut self) {
+        self.delivered += 1;
+    }
+
     /// A message is settled.
     pub(crate) fn settled(&mut self, outcome: &Outcome) {
         match outcome {
-            Ok(_) => self.delivered += 1,
+            Ok(_) => self.stored(),
             Err(failure) => self.failed[index(failure.class)] += 1,
         }
     }

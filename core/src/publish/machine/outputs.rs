@@ -67,6 +67,24 @@ impl<T> Outputs<T> {
         }
     }
 
+    /// The mark and the id of the next output, where that is a stored message without diagnostics.
+    pub(super) fn pop_stored(&mut self) -> Option<(T, MessageId)> {
+        let Some(Queued::Stored(stored)) = self.0.front_mut() else {
+            return None;
+        };
+        let Some(Some(Member {
+            diagnostics: None, ..
+        })) = stored.members.as_slice().first()
+        else {
+            return None;
+        };
+        let (member, id) = (stored.members.next()??, stored.ids.next()?);
+        if !stored.has_next() {
+            self.0.pop_front();
+        }
+        Some((member.tag, id))
+    }
+
     /// Gives back room that was for many.
     pub(super) fn shrink(&mut self) {
         if self.0.capacity() > KEEP {

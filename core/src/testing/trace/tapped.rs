@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::recorder::Recorder;
 use super::setup::Setup;
+use crate::failure::MessageId;
 use crate::options::PublisherOptions;
 use crate::publish::{Admission, Input, Misuse, Output, Publisher, Refused, Step, Unsent};
 
@@ -81,6 +82,14 @@ impl<T: fmt::Debug> Tapped<T> {
             recorder.refused(now, &refused.tag, &refused.failure);
         }
         admitted
+    }
+
+    /// See [`Publisher::poll_stored`]. While it records everything comes out of a poll.
+    pub fn poll_stored(&mut self) -> Option<(T, MessageId)> {
+        match self.recorder {
+            None => self.machine.poll_stored(),
+            Some(_) => None,
+        }
     }
 
     /// See [`Publisher::take_unsent`].
