@@ -6,22 +6,44 @@ use super::tenants::TenantId;
 
 /// First in, first out for each tenant; one of each in turn across tenants. No tenant counts as
 /// one tenant.
+///
+/// All entries lie in one place, and each knows the next one of its tenant. In a queue for each
+/// tenant they would lie in as many places as there are tenants, of which no cache holds thousands.
 #[derive(Debug)]
 pub(super) struct Turns<E> {
+    entries: Vec<Slot<E>>,
+    /// Places without an entry: the one that was left first is filled next, so that entries lie in
+    /// about the order they came.
+    free: Chain,
     /// Each tenant's entries, in order, by its number.
-    queues: Vec<VecDeque<E>>,
+    queues: Vec<Chain>,
     /// The tenants that have entries; the front one is next.
     turns: VecDeque<TenantId>,
-    /// The room of a queue that ran empty, for the next one that fills.
-    spare: VecDeque<E>,
+}
+
+/// A place, and the one that comes behind it.
+#[derive(Debug)]
+struct Slot<E> {
+    entry: Option<E>,
+    next: u32,
+}
+
+/// Places one behind the other. There are never so many that they need larger numbers: no memory
+/// would hold them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Chain {
+    len: u32,
+    first: u32,
+    last: u32,
 }
 
 impl<E> Turns<E> {
     pub(super) fn new() -> Self {
         Self {
+            entries: Vec::new(),
+            free: Chain::default(),
             queues: Vec::new(),
             turns: VecDeque::new(),
-            spare: VecDeque::new(),
         }
     }
 
@@ -31,16 +53,16 @@ impl<E> Turns<E> {
 
     /// Puts `entry` behind the others of `tenant`.
     pub(super) fn push(&mut self, tenant: TenantId, entry: E) {
+        let place = self.place(entry);
         let at = tenant.index();
         if at >= self.queues.len() {
-            self.queues.resize_with(at + 1, VecDeque::new);
+            self.queues.resize(at + 1, Chain::default());
         }
         let queue = &mut self.queues[at];
-        if queue.is_empty() {
+        if queue.len == 0 {
             self.turns.push_back(tenant);
-            std::mem::swap(queue, &mut self.spare);
         }
-        queue.push_back(entry);
+        queue.push(place, &mut self.entries);
     }
 
     /// Puts `entry` behind the others of `tenant`, which has the next turn where it has none.
@@ -54,7 +76,8 @@ impl<E> Turns<E> {
 
     /// How many entries of `tenant` wait.
     pub(super) fn waiting_of(&self, tenant: TenantId) -> usize {
-        self.queues.get(tenant.index()).map_or(0, VecDeque::len)
+        let queue = self.queues.get(tenant.index());
+        queue.map_or(0, |queue| queue.len as usize)
     }
 
     /// Whether entries of other tenants than `tenant` wait.
@@ -64,7 +87,7 @@ impl<E> Turns<E> {
 
     /// The entry whose turn it is.
     pub(super) fn peek(&self) -> Option<&E> {
-        self.queues.get(self.turns.front()?.index())?.front()
+        self.first_of(*self.turns.front()?)
     }
 
     /// Takes the entry whose turn it is; the next turn is another tenant's.
@@ -80,52 +103,88 @@ impl<E> Turns<E> {
         &mut self,
         mut fits: impl FnMut(&E) -> bool,
         mut into: impl FnMut(E),
-        mut max: usize,
+        max: usize,
     ) {
-        while let Some(&tenant) = self.turns.front() {
-            let Some(queue) = self.queues.get_mut(tenant.index()) else {
-                return;
+        for _ in 0..max {
+            let Some(&tenant) = self.turns.front() else {
+                break;
             };
+            if !self.first_of(tenant).is_some_and(&mut fits) {
+                break;
+            }
+            if let Some(entry) = self.take_first(tenant) {
+                into(entry);
+            }
             // Whoever is alone has every turn.
-            let run = if self.turns.len() == 1 {
-                max
-            } else {
-                max.min(1)
-            };
-            let next = queue.iter().take(run);
-            let count = next.take_while(|entry| fits(entry)).count();
-            if count == 0 {
-                return;
-            }
-            max -= count;
-            queue.drain(..count).for_each(&mut into);
-            self.turns.pop_front();
-            if !queue.is_empty() {
-                self.turns.push_back(tenant);
-            } else {
-                self.recycle(tenant);
-            }
-            if count < run {
-                return;
+            if self.waiting_of(tenant) == 0 {
+                self.turns.pop_front();
+            } else if self.turns.len() > 1 {
+                self.turns.rotate_left(1);
             }
         }
+        self.give_back();
     }
 
-    /// Keeps the room of a queue that ran empty. A tenant with nothing waiting has none.
-    fn recycle(&mut self, tenant: TenantId) {
-        let empty = std::mem::take(&mut self.queues[tenant.index()]);
-        if (self.spare.capacity()..=KEEP).contains(&empty.capacity()) {
-            self.spare = empty;
+    fn first_of(&self, tenant: TenantId) -> Option<&E> {
+        let queue = self.queues.get(tenant.index());
+        let queue = queue.filter(|queue| queue.len > 0)?;
+        self.entries.get(queue.first as usize)?.entry.as_ref()
+    }
+
+    fn take_first(&mut self, tenant: TenantId) -> Option<E> {
+        let place = self.queues.get_mut(tenant.index())?.pop(&self.entries)?;
+        let entry = self.entries.get_mut(place as usize)?.entry.take();
+        self.free.push(place, &mut self.entries);
+        entry
+    }
+
+    /// Puts `entry` in a place of its own.
+    fn place(&mut self, entry: E) -> u32 {
+        let entry = Some(entry);
+        if let Some(place) = self.free.pop(&self.entries) {
+            self.entries[place as usize].entry = entry;
+            return place;
         }
-        if self.turns.is_empty() && self.queues.len() > KEEP {
-            self.queues = Vec::new();
-            self.turns = VecDeque::new();
+        self.entries.push(Slot { entry, next: 0 });
+        u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// Where nothing waits, what comes next is put from the front again, and room for much is given
+    /// back.
+    fn give_back(&mut self) {
+        if !self.is_empty() {
+            return;
+        }
+        if self.entries.len().max(self.queues.len()) > KEEP {
+            *self = Self::new();
+        } else {
+            self.entries.clear();
+            self.free = Chain::default();
         }
     }
 }
 
-/// Room for more than this many is given back once it is not used.
-const KEEP: usize = 4_096;
+impl Chain {
+    fn push<E>(&mut self, place: u32, entries: &mut [Slot<E>]) {
+        if self.len == 0 {
+            self.first = place;
+        } else {
+            entries[self.last as usize].next = place;
+        }
+        self.last = place;
+        self.len += 1;
+    }
+
+    fn pop<E>(&mut self, entries: &[Slot<E>]) -> Option<u32> {
+        self.len = self.len.checked_sub(1)?;
+        let first = self.first;
+        self.first = entries[first as usize].next;
+        Some(first)
+    }
+}
+
+/// Room for more than so many entries, or tenants, is given back once there are none.
+const KEEP: usize = 1_024;
 
 #[cfg(test)]
 mod tests {
@@ -152,7 +211,7 @@ mod tests {
             assert_eq!(queue.pop(), Some(next));
             order.push(next);
         }
-        assert!(queue.is_empty() && queue.queues.iter().all(|queue| queue.capacity() == 0));
+        assert!(queue.is_empty() && queue.entries.is_empty());
         order
     }
 
@@ -202,22 +261,38 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_ran_empty_leaves_its_room_to_the_next_unless_it_is_large() {
-        let mut queue = Turns::new();
-        for (entries, kept) in [(10, true), (KEEP + 1, false)] {
-            (0..entries).for_each(|entry| queue.push(TenantId::NONE, entry));
-            while queue.pop().is_some() {}
-            assert_eq!(queue.spare.capacity() >= entries, kept);
+    fn places_are_used_again_in_the_order_they_were_left() {
+        let (mut queue, mut tenants) = (Turns::new(), Tenants::new());
+        let (a, b) = (id(&mut tenants, "a"), id(&mut tenants, "b"));
+        for round in 0..100 {
+            queue.push(a, 2 * round);
+            queue.push(b, 2 * round + 1);
+            // One of each is always left.
+            if round > 0 {
+                let taken = [queue.pop(), queue.pop()];
+                assert_eq!(taken, [Some(2 * round - 2), Some(2 * round - 1)]);
+            }
         }
+        assert_eq!(queue.entries.len(), 4);
+        assert_eq!(drain(queue), [198, 199]);
     }
 
     #[test]
-    fn room_for_many_tenants_is_given_back() {
-        let (mut queue, mut tenants) = (Turns::new(), Tenants::new());
-        for tenant in 0..=KEEP {
-            queue.push(id(&mut tenants, &tenant.to_string()), 0);
+    fn room_for_many_entries_or_tenants_is_given_back_and_room_for_few_is_kept() {
+        for (tenants, entries, kept) in [(1, 100, true), (1, KEEP + 1, false), (KEEP + 1, 1, false)]
+        {
+            let (mut queue, mut ids) = (Turns::new(), Tenants::new());
+            for tenant in 0..tenants {
+                let tenant = id(&mut ids, &tenant.to_string());
+                (0..entries).for_each(|entry| queue.push(tenant, entry));
+            }
+            while queue.pop().is_some() {}
+            let room = [
+                queue.entries.capacity(),
+                queue.queues.capacity(),
+                queue.turns.capacity(),
+            ];
+            assert_eq!(room.map(|room| room > 0), [kept; 3]);
         }
-        while queue.pop().is_some() {}
-        assert_eq!((queue.queues.capacity(), queue.turns.capacity()), (0, 0));
     }
 }
