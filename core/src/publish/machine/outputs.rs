@@ -115,10 +115,15 @@ impl<T> Stored<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Diagnostics;
     use crate::publish::request::RequestId;
     use crate::publish::testing::{at, entry};
 
-    fn next(outputs: &mut Outputs<u32>) -> Option<(u32, String)> {
+    /// The next one; where `shortly` and it is a stored message, the short way.
+    fn next(outputs: &mut Outputs<u32>, shortly: bool) -> Option<(u32, String)> {
+        if shortly && let Some((tag, id)) = outputs.pop_stored() {
+            return Some((tag, id.to_string()));
+        }
         match outputs.pop()? {
             Output::Settled { tag, outcome } => {
                 Some((tag, outcome.unwrap().message_id.to_string()))
@@ -131,20 +136,37 @@ mod tests {
     fn what_was_stored_comes_in_its_turn_and_nothing_is_left_of_it() {
         let member = |tag| Some(entry(tag, "/", at(0)).member);
         let id = |id: &str| MessageId::from_utf8(id).unwrap();
+        for shortly in [false, true] {
+            let mut outputs = Outputs::new();
+            let cancel = || Output::Cancel(RequestId(7));
+            let canceled = Some((0, "Cancel(RequestId(7))".to_owned()));
+            outputs.push(cancel());
+            let members = vec![None, member(1), None, None, member(2), None];
+            outputs.push_stored(members, ["a", "b", "c", "d", "e", "f"].map(id).into());
+            outputs.push_stored(vec![None, None], ["a", "b"].map(id).into());
+            outputs.push_stored(Vec::new(), Vec::new());
+            outputs.push(cancel());
+            assert_eq!(next(&mut outputs, shortly), canceled);
+            assert_eq!(next(&mut outputs, shortly), Some((1, "b".into())));
+            assert_eq!(next(&mut outputs, shortly), Some((2, "e".into())));
+            assert_eq!(next(&mut outputs, shortly), canceled);
+            assert!(outputs.is_empty());
+            assert_eq!(next(&mut outputs, shortly), None);
+        }
+    }
+
+    #[test]
+    fn one_with_more_to_tell_does_not_come_the_short_way() {
         let mut outputs = Outputs::new();
-        let cancel = || Output::Cancel(RequestId(7));
-        let canceled = Some((0, "Cancel(RequestId(7))".to_owned()));
-        outputs.push(cancel());
-        let members = vec![None, member(1), None, None, member(2), None];
-        outputs.push_stored(members, ["a", "b", "c", "d", "e", "f"].map(id).into());
-        outputs.push_stored(vec![None, None], ["a", "b"].map(id).into());
-        outputs.push_stored(Vec::new(), Vec::new());
-        outputs.push(cancel());
-        assert_eq!(next(&mut outputs), canceled);
-        assert_eq!(next(&mut outputs), Some((1, "b".into())));
-        assert_eq!(next(&mut outputs), Some((2, "e".into())));
-        assert_eq!(next(&mut outputs), canceled);
-        assert!(outputs.is_empty());
-        assert_eq!(next(&mut outputs), None);
+        let mut member = entry(1, "/", at(0)).member;
+        let headers_left_out = vec!["x-large".to_owned()];
+        member.diagnostics = Some(Box::new(Diagnostics { headers_left_out }));
+        let id = MessageId::from_utf8("a").unwrap();
+        outputs.push_stored(vec![Some(member)], vec![id]);
+        assert_eq!(outputs.pop_stored(), None);
+        let Some(Output::Settled { outcome, .. }) = outputs.pop() else {
+            panic!("it is the next one");
+        };
+        assert_eq!(outcome.unwrap().diagnostics.headers_left_out, ["x-large"]);
     }
 }
