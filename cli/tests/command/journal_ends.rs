@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use pubsink_fixtures::faults::{Action, Match, Rule};
+use pubsink_fixtures::server::Server;
 
 use super::journal::{count, journaled};
 use super::support::{Scratch, TOPIC, end_of, eventually, hooks, ids, server, stored_ids};
@@ -56,9 +57,7 @@ fn what_is_left_is_delivered_without_its_input() {
     server.script([Rule::on(Match::publish()).then(Action::never_answer())]);
     let limit = ["--shutdown-limit-ms", "100"];
     let running = journaled(&server, &dir, hooks(5)).arguments(&limit).start();
-    eventually("a request is there", || {
-        !server.log().publishes().is_empty()
-    });
+    eventually("all are on their way", || sent(&server) == 5);
     running.signal(Signal::SIGTERM);
     running.wait().exits(3);
     server.script([]);
@@ -93,15 +92,7 @@ fn what_is_pending_at_a_signal_is_still_stored() {
     let slow = Action::proceed().delay(Duration::from_millis(500));
     server.script([Rule::on(Match::publish()).then(slow)]);
     let running = journaled(&server, &scratch.path("j"), hooks(100)).start();
-    eventually("the requests are there", || {
-        let log = server.log();
-        let messages = log
-            .publishes()
-            .iter()
-            .map(|one| one.messages.len())
-            .sum::<usize>();
-        messages == 100
-    });
+    eventually("all are on their way", || sent(&server) == 100);
     running.signal(Signal::SIGTERM);
     let done = running.wait().exits(3);
     assert!(
@@ -178,4 +169,11 @@ fn an_interrupt_gives_up_outcomes_that_nobody_reads() {
     nix::sys::signal::kill(id, Signal::SIGTERM).unwrap();
     assert_eq!(end_of(&mut child).code(), Some(3));
     drop(reader);
+}
+
+/// How many messages there are in all requests.
+fn sent(server: &Server) -> usize {
+    let log = server.log();
+    let publishes = log.publishes();
+    publishes.iter().map(|one| one.messages.len()).sum()
 }
