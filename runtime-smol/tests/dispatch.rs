@@ -28,18 +28,7 @@ fn a_sink_of_ones_own_is_twenty_lines() {
 }
 
 fn hook() -> Envelope {
-    Envelope {
-        id: "1".to_owned(),
-        source_id: "github".to_owned(),
-        tenant_id: None,
-        received_at: 0,
-        method: "POST".to_owned(),
-        path: "/".to_owned(),
-        headers: Vec::new(),
-        content_type: None,
-        body: "x".into(),
-        dedupe_key: None,
-    }
+    Envelope::new("1", "github", 0, "x")
 }
 
 fn to_topic(server: &Server) -> DispatchBuilder {

@@ -31,18 +31,7 @@ fn outside_of_tokio_there_is_nothing_to_run_on() {
 }
 
 fn hook() -> Envelope {
-    Envelope {
-        id: "1".to_owned(),
-        source_id: "github".to_owned(),
-        tenant_id: None,
-        received_at: 0,
-        method: "POST".to_owned(),
-        path: "/".to_owned(),
-        headers: Vec::new(),
-        content_type: None,
-        body: "x".into(),
-        dedupe_key: None,
-    }
+    Envelope::new("1", "github", 0, "x")
 }
 
 /// Fails for a day, less a few attempts.

@@ -12,7 +12,7 @@ use pubsink_core::publish::Unsent;
 #[derive(Default)]
 pub(crate) struct After {
     pub(crate) wake: Vec<Waker>,
-    pub(crate) drop: Vec<Foreign>,
+    drop: Vec<Foreign>,
     pub(crate) fault: Option<String>,
 }
 

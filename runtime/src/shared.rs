@@ -175,9 +175,7 @@ impl Shared {
     pub(crate) fn seal(&self, slot: SlotId) {
         self.with(|state, after| {
             if let Some(outcomes) = state.groups.seal(slot) {
-                after
-                    .wake
-                    .extend(state.slots.fill(slot, Done::All(outcomes)));
+                state.fill(slot, Done::All(outcomes), after);
             }
         });
     }
@@ -334,24 +332,29 @@ impl State {
 
     fn stored(&mut self, mark: Mark, id: MessageId, after: &mut After) {
         if self.groups.has(mark.slot) {
-            let delivered = Delivered::new(id, Diagnostics::default());
-            self.settled(mark, Ok(delivered), after);
+            self.set(mark, Ok(Delivered::new(id, Diagnostics::default())), after);
         } else {
-            let wake = self.slots.fill(mark.slot, Done::Stored(id));
-            after.wake.extend(wake);
+            self.fill(mark.slot, Done::Stored(id), after);
         }
     }
 
     fn settled(&mut self, mark: Mark, outcome: Outcome, after: &mut After) {
-        let done = if self.groups.has(mark.slot) {
-            let all = self.groups.set(mark.slot, mark.place, outcome);
-            all.map(Done::All)
+        if self.groups.has(mark.slot) {
+            self.set(mark, outcome, after);
         } else {
-            Some(outcome.into())
-        };
-        if let Some(done) = done {
-            after.wake.extend(self.slots.fill(mark.slot, done));
+            self.fill(mark.slot, outcome.into(), after);
         }
+    }
+
+    /// The outcome of one of several messages.
+    fn set(&mut self, mark: Mark, outcome: Outcome, after: &mut After) {
+        if let Some(all) = self.groups.set(mark.slot, mark.place, outcome) {
+            self.fill(mark.slot, Done::All(all), after);
+        }
+    }
+
+    fn fill(&mut self, slot: SlotId, done: Done, after: &mut After) {
+        after.wake.extend(self.slots.fill(slot, done));
     }
 
     fn turn(&mut self, now: Instant, after: &mut After) -> (Turn, PublishTally) {
@@ -390,7 +393,7 @@ impl State {
                     self.settled(tag, outcome, after);
                 }
                 Output::Flushed { tag } => {
-                    after.wake.extend(self.slots.fill(tag.slot, Done::Flushed));
+                    self.fill(tag.slot, Done::Flushed, after);
                 }
                 other => after.fault = Some(format!("an output it does not know: {other:?}")),
             }

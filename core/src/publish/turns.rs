@@ -118,7 +118,7 @@ impl<E> Turns<E> {
             // Whoever is alone has every turn.
             if self.waiting_of(tenant) == 0 {
                 self.turns.pop_front();
-            } else if self.turns.len() > 1 {
+            } else {
                 self.turns.rotate_left(1);
             }
         }

@@ -14,12 +14,9 @@ use pubsink_runtime::core::dispatch::EnqueueError;
 use pubsink_runtime::core::journal::JournalError;
 use pubsink_runtime::core::publish::Message;
 use pubsink_runtime::core::reason::{Reason, TransportKind};
-use pubsink_runtime::dispatch::DispatchBuilder;
-use pubsink_runtime::journal::MemoryJournal;
 use pubsink_runtime::seam::Runtime as _;
-use pubsink_runtime::sink::LogSink;
 
-use crate::queue::{Answers, Queue, envelope, run, start};
+use crate::queue::{Answers, envelope, run, start, start_dispatch};
 
 #[test]
 fn an_executor_that_drops_a_task_when_it_is_woken_holds_nobody_up() {
@@ -50,13 +47,7 @@ fn an_executor_that_drops_a_task_when_it_is_woken_holds_nobody_up() {
 
 #[test]
 fn an_executor_that_drops_a_dispatcher_when_it_is_woken_holds_nobody_up() {
-    let (runtime, queue) = Queue::new();
-    let (dispatch, driver) = DispatchBuilder::new(MemoryJournal::default())
-        .sink("log", LogSink)
-        .connect(runtime.clone(), 1)
-        .unwrap();
-    runtime.spawn(driver);
-    run(&queue);
+    let (dispatch, _, queue) = start_dispatch();
     let before = dispatch.stopped();
     // The executor is gone with a call that it has not run; the driver waits for a wake that will
     // drop it.

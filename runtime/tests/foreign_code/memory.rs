@@ -16,12 +16,9 @@ use pubsink_runtime::core::dispatch::EnqueueError;
 use pubsink_runtime::core::failure::Failure;
 use pubsink_runtime::core::options::OrderingOnFailure;
 use pubsink_runtime::core::publish::Message;
-use pubsink_runtime::dispatch::DispatchBuilder;
-use pubsink_runtime::journal::MemoryJournal;
 use pubsink_runtime::seam::Runtime as _;
-use pubsink_runtime::sink::LogSink;
 
-use crate::queue::{Answers, Queue, envelope, run, run_one, start};
+use crate::queue::{Answers, envelope, run, run_one, start, start_dispatch};
 
 /// Does `work` in time, or it hangs for ever.
 fn within_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -189,13 +186,7 @@ fn data_that_panics_when_it_is_dropped_costs_nobody_his_outcome() {
 #[test]
 fn a_body_that_was_never_kept_may_call_the_dispatcher_when_it_is_dropped() {
     let (accepted, let_go) = within_time(|| {
-        let (runtime, queue) = Queue::new();
-        let (dispatch, driver) = DispatchBuilder::new(MemoryJournal::default())
-            .sink("log", LogSink)
-            .connect(runtime.clone(), 1)
-            .unwrap();
-        runtime.spawn(driver);
-        run(&queue);
+        let (dispatch, runtime, queue) = start_dispatch();
         // The journal is asked to keep the first, and never does.
         let first = dispatch.enqueue(envelope("first"));
         run_one(&queue.try_recv().unwrap());

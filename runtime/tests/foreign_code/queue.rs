@@ -12,7 +12,10 @@ use http::{Request, Response, StatusCode};
 use pubsink_runtime::core::envelope::Envelope;
 use pubsink_runtime::core::options::{PublisherOptions, PublisherOptionsBuilder};
 use pubsink_runtime::core::token::Token;
+use pubsink_runtime::dispatch::{Dispatch, DispatchBuilder};
+use pubsink_runtime::journal::MemoryJournal;
 use pubsink_runtime::seam::{Runtime, SendLimits, Transport, TransportError};
+use pubsink_runtime::sink::LogSink;
 use pubsink_runtime::{Driver, Publisher, connect};
 
 use crate::no_timer::NoTimer;
@@ -133,17 +136,19 @@ pub(crate) fn start(
     (publisher, driver, runtime, queue)
 }
 
+/// A dispatcher that runs and has nothing to do.
+pub(crate) fn start_dispatch() -> (Dispatch, Queue, Receiver<Arc<Task>>) {
+    let (runtime, queue) = Queue::new();
+    let (dispatch, driver) = DispatchBuilder::new(MemoryJournal::default())
+        .sink("log", LogSink)
+        .connect(runtime.clone(), 1)
+        .unwrap();
+    runtime.spawn(driver);
+    run(&queue);
+    (dispatch, runtime, queue)
+}
+
+/// A hook of this body.
 pub(crate) fn envelope(body: impl Into<Bytes>) -> Envelope {
-    Envelope {
-        id: "1".to_owned(),
-        source_id: "github".to_owned(),
-        tenant_id: None,
-        received_at: 0,
-        method: "POST".to_owned(),
-        path: "/".to_owned(),
-        headers: Vec::new(),
-        content_type: None,
-        body: body.into(),
-        dedupe_key: None,
-    }
+    Envelope::new("1", "github", 0, body)
 }

@@ -54,12 +54,11 @@ impl<T> Outputs<T> {
     }
 
     pub(super) fn pop(&mut self) -> Option<Output<T>> {
-        if let Some(Queued::Stored(stored)) = self.0.front_mut() {
-            let output = stored.next();
-            if !stored.has_next() {
-                self.0.pop_front();
-            }
-            return output;
+        if let Some((member, id)) = self.next_stored(|_| true) {
+            return Some(Output::Settled {
+                tag: member.tag,
+                outcome: Ok(Delivered::new(id, unboxed(member.diagnostics))),
+            });
         }
         match self.0.pop_front() {
             Some(Queued::One(output)) => Some(output),
@@ -69,20 +68,32 @@ impl<T> Outputs<T> {
 
     /// The mark and the id of the next output, where that is a stored message without diagnostics.
     pub(super) fn pop_stored(&mut self) -> Option<(T, MessageId)> {
+        let (member, id) = self.next_stored(|member| member.diagnostics.is_none())?;
+        Some((member.tag, id))
+    }
+
+    /// Takes the next output, where that is a stored message that is `wanted`.
+    fn next_stored(
+        &mut self,
+        wanted: impl FnOnce(&Member<T>) -> bool,
+    ) -> Option<(Member<T>, MessageId)> {
         let Some(Queued::Stored(stored)) = self.0.front_mut() else {
             return None;
         };
-        let Some(Some(Member {
-            diagnostics: None, ..
-        })) = stored.members.as_slice().first()
-        else {
+        if !stored
+            .members
+            .as_slice()
+            .first()?
+            .as_ref()
+            .is_some_and(wanted)
+        {
             return None;
-        };
-        let (member, id) = (stored.members.next()??, stored.ids.next()?);
+        }
+        let next = (stored.members.next()??, stored.ids.next()?);
         if !stored.has_next() {
             self.0.pop_front();
         }
-        Some((member.tag, id))
+        Some(next)
     }
 
     /// Gives back room that was for many.
@@ -101,14 +112,6 @@ impl<T> Stored<T> {
             self.ids.next();
         }
         self.members.len() > 0
-    }
-
-    fn next(&mut self) -> Option<Output<T>> {
-        let (member, id) = (self.members.next()??, self.ids.next()?);
-        Some(Output::Settled {
-            tag: member.tag,
-            outcome: Ok(Delivered::new(id, unboxed(member.diagnostics))),
-        })
     }
 }
 

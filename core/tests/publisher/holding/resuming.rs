@@ -125,18 +125,7 @@ fn a_hook_says_it_in_its_context() {
             _ => Answer::stored(),
         }
     });
-    let hook = Envelope {
-        id: "h".to_owned(),
-        source_id: "s".to_owned(),
-        tenant_id: None,
-        received_at: 0,
-        method: "POST".to_owned(),
-        path: "/".to_owned(),
-        headers: Vec::new(),
-        content_type: None,
-        body: "{}".into(),
-        dedupe_key: None,
-    };
+    let hook = Envelope::new("h", "s", 0, "{}");
     let next = DeliveryContext {
         resume_key: true,
         ..DeliveryContext::batched()
